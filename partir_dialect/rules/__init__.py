@@ -8,6 +8,7 @@ from .custom import register_custom_call, unregister_custom_call
 from .notation import parse_rule
 from .reducers import is_identity
 from .registry import has_rule, rule_of
+from .show import rule_text
 
 __all__ = [
     "IDEMPOTENT",
@@ -24,5 +25,6 @@ __all__ = [
     "parse_rule",
     "register_custom_call",
     "rule_of",
+    "rule_text",
     "unregister_custom_call",
 ]

@@ -56,7 +56,7 @@ def register_custom_call(target: str, rule: str | RuleFunction) -> None:
     """Gives custom calls with that target (a name or a glob pattern) a rule, before the known ones.
 
     `rule` is a string such as "i j, j k -> i k" (`notation.parse_rule`) or a function of the op;
-    the latest registration of a target holds. Raises `RuleError` for a string that cannot be parsed.
+    the latest registration of a target holds. Raises `RuleError` for a malformed string.
     """
     if isinstance(rule, str):
         rule = parse_rule(rule, f"<rule of {target}>").rule_of
