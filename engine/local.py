@@ -1,0 +1,47 @@
+"""Which ops the lowering may make device-local, and by which rewrites: the whitelist.
+
+An op kind that is in no table here is gathered and reported, never localised by changing its type;
+a factor whose rewrite is not in `REWRITES` counts as blocked. `passes/localise.py` implements each
+entry, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+_UNARY = (
+    "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag "
+    "is_finite log log_plus_one logistic negate not popcnt real reduce_precision round_nearest_afz "
+    "round_nearest_even rsqrt sign sine sqrt tan tanh optimization_barrier"
+).split()
+_BINARY = (
+    "add and atan2 compare complex divide maximum minimum multiply or power remainder shift_left "
+    "shift_right_arithmetic shift_right_logical subtract xor"
+).split()
+_CHLO = (
+    "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf is_neg_inf "
+    "is_pos_inf lgamma next_after polygamma sinh square tan zeta"
+).split()
+
+RETYPED: frozenset[str] = frozenset(
+    [f"stablehlo.{name}" for name in (*_UNARY, *_BINARY)]
+    + [f"chlo.{name}" for name in _CHLO]
+    + [
+        f"stablehlo.{name}"
+        for name in (
+            "bitcast_convert broadcast_in_dim cholesky clamp concatenate dot_general fft pad reduce "
+            "reduce_window reshape reverse scatter select select_and_scatter sort transpose "
+            "triangular_solve iota batch_norm_inference dynamic_update_slice convolution"
+        ).split()
+    ]
+    + ["chlo.top_k", "partir.argument", "partir.result", "partir.replicate", "partir.stop"]
+)
+"""Kinds that a change of result types alone makes local, once their operands are local."""
+
+ATTRIBUTES: frozenset[str] = frozenset(
+    f"stablehlo.{name}" for name in ("constant", "slice", "gather", "dynamic_slice")
+)
+"""Kinds of which attributes hold sizes of whole dimensions and must be made local too."""
+
+LOCAL_OPS: frozenset[str] = RETYPED | ATTRIBUTES
+
+REWRITES: frozenset[str] = frozenset({"iota", "init_once"})
+"""Local rewrites of special factors (names as in `Factor.rewrite`)."""

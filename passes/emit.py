@@ -1,0 +1,140 @@
+"""How a rewrite makes StableHLO ops: an emitter with one method for each op it needs.
+
+Ops are put after one another behind a given op (or at the start of a block), with one location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    TensorType,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ..partir_dialect import stablehlo
+from ..partir_dialect.constants import dense_attribute, from_numpy
+from ..partir_dialect.dtypes import numpy_dtype
+from ..partir_dialect.stablehlo_attrs import ComparisonDirectionAttr
+
+AnyTensor = TensorType[Attribute]
+
+
+def tensor_of(value: SSAValue) -> AnyTensor:
+    """The tensor type of a value."""
+    assert isinstance(value.type, TensorType), value.type
+    return cast("AnyTensor", value.type)
+
+
+class Emitter:
+    """Inserts ops after `after` (None: at the start of the block), in the order in which they are made."""
+
+    def __init__(self, block: Block, after: Operation | None, location: LocationAttr) -> None:
+        self.block = block
+        self.last = after
+        self.location = location
+
+    def insert(self, op: Operation) -> Operation:
+        """Puts an op behind the last one."""
+        op.location = self.location
+        if self.last is not None:
+            self.block.insert_op_after(op, self.last)
+        elif self.block.first_op is not None:
+            self.block.insert_op_before(op, self.block.first_op)
+        else:
+            self.block.add_op(op)
+        self.last = op
+        return op
+
+    def _make(
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        type_: Attribute,
+        properties: dict[str, Attribute] | None = None,
+    ) -> SSAValue:
+        op = cls.create(operands=operands, result_types=[type_], properties=properties or {})
+        return self.insert(op).results[0]
+
+    def splat(self, value: float | int | complex, type_: AnyTensor) -> SSAValue:
+        """A constant of the type that holds `value` everywhere."""
+        dtype = numpy_dtype(type_.element_type)
+        data = np.asarray(value).astype(dtype).tobytes()
+        return self._make(stablehlo.ConstantOp, [], type_, {"value": dense_attribute(type_, data)})
+
+    def table(self, array: np.ndarray[Any, np.dtype[Any]], element: Attribute) -> SSAValue:
+        """A constant with these elements (signless integers for i32, i64)."""
+        type_ = TensorType(element, array.shape)
+        data = from_numpy(array.astype(numpy_dtype(element))).data.data
+        return self._make(stablehlo.ConstantOp, [], type_, {"value": dense_attribute(type_, data)})
+
+    def binary(self, cls: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
+        """An elementwise op on two values of one type."""
+        return self._make(cls, [left, right], left.type)
+
+    def add(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.AddOp, left, right)
+
+    def multiply(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.MultiplyOp, left, right)
+
+    def divide(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.DivOp, left, right)
+
+    def remainder(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.RemOp, left, right)
+
+    def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """The value with another element type; itself if it has that type."""
+        type_ = tensor_of(value)
+        if type_.element_type == element:
+            return value
+        return self._make(stablehlo.ConvertOp, [value], TensorType(element, type_.get_shape()))
+
+    def broadcast(self, scalar: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """A scalar everywhere in a tensor of that shape."""
+        type_ = TensorType(tensor_of(scalar).element_type, shape)
+        dims = {"broadcast_dimensions": cast("Attribute", DenseArrayBase.from_list(i64, []))}
+        return self._make(stablehlo.BroadcastInDimOp, [scalar], type_, dims)
+
+    def compare(self, left: SSAValue, right: SSAValue, direction: str) -> SSAValue:
+        """An elementwise comparison (`EQ`, `LT`, …) of integers."""
+        type_ = TensorType(IntegerType(1), tensor_of(left).get_shape())
+        return self._make(
+            stablehlo.CompareOp,
+            [left, right],
+            type_,
+            {"comparison_direction": ComparisonDirectionAttr(direction)},
+        )
+
+    def select(self, predicate: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        return self._make(stablehlo.SelectOp, [predicate, yes, no], yes.type)
+
+    def iota(self, type_: AnyTensor, dim: int) -> SSAValue:
+        """Positions along a dimension."""
+        return self._make(stablehlo.IotaOp, [], type_, {"iota_dimension": IntegerAttr(dim, i64)})
+
+    def dynamic_slice(
+        self, value: SSAValue, starts: Sequence[SSAValue], sizes: Sequence[int]
+    ) -> SSAValue:
+        type_ = TensorType(tensor_of(value).element_type, sizes)
+        sizes_ = cast("Attribute", DenseArrayBase.from_list(i64, list(sizes)))
+        return self._make(
+            stablehlo.DynamicSliceOp, [value, *starts], type_, {"slice_sizes": sizes_}
+        )
+
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        type_ = TensorType(tensor_of(value).element_type, shape)
+        return self._make(stablehlo.ReshapeOp, [value], type_)
+
+    def integer(self, value: int) -> SSAValue:
+        """An i32 scalar."""
+        return self.splat(value, TensorType(i32, []))

@@ -1,0 +1,275 @@
+"""`partir-lower-to-spmd`: the device-local program with explicit collectives, from a plan.
+
+Precondition: a prepared module and the plan of a state over its graph. Postcondition: the same ops
+with local types, the plan's reshards as `partir` collectives by mesh axis in the plan's order, and
+a border on main's arguments and results. Nothing is decided here: the plan is materialised step for
+step, results retyped in place.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ..engine.graph import Source
+from ..engine.plan import Compute, Plan, Reshard
+from ..engine.route import Move
+from ..partir_dialect import partir
+from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.partir_attributes import MeshAttr
+from .emit import Emitter, tensor_of
+from .localise import AFTER, ATTRIBUTES, REWRITES, Context
+
+BORDER = "partir.border"
+_DROPPED = frozenset({"tf.aliasing_output", "jax.buffer_donor", "mhlo.sharding", "sdy.sharding"})
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The SSA value of each local value of the plan (None where no step made it)."""
+
+    values: tuple[SSAValue | None, ...]
+
+
+def lower_to_spmd(source: Source, plan: Plan, mesh: Mesh) -> Lowered:
+    """Rewrites the module of `source` in place into the program that `plan` describes."""
+    return _Lowering(source, plan, mesh).run()
+
+
+def reshard_op(
+    value: SSAValue, move: Move, axes: tuple[str, ...], mesh: Mesh, type_: Attribute
+) -> Operation:
+    """The `partir` op of one move on a local value; `type_` is the result type."""
+    dims = tuple(tuple(axes[a] for a in dim) for dim in move.axes)
+    if move.kind == "all_slice":
+        return partir.AllSliceOp(value, dims, type_)
+    if move.kind == "all_gather":
+        return partir.AllGatherOp(value, dims, type_)
+    if move.kind == "all_reduce":
+        assert move.reducer is not None
+        return partir.AllReduceOp(value, move.reducer, dims[0])
+    if move.kind == "reduce_scatter":
+        assert move.reducer is not None
+        return partir.ReduceScatterOp(value, move.reducer, dims, type_)
+    if move.kind == "all_to_all":
+        assert move.dims is not None
+        names = tuple(axes[a] for a in move.group)
+        return partir.AllToAllOp(value, move.dims[0], move.dims[1], names, type_)
+    assert move.kind == "collective_permute", move
+    return partir.CollectivePermuteOp(value, permute_pairs(move, axes, mesh))
+
+
+def permute_pairs(move: Move, axes: tuple[str, ...], mesh: Mesh) -> list[tuple[int, int]]:
+    """Who sends to whom when the axes of a dimension change their order: the device that holds a tile
+    in the old order sends it to the one that holds it in the new order."""
+    before = [tuple(axes[a] for a in dim) for dim in move.before.dims]
+    after = [tuple(axes[a] for a in dim) for dim in move.after.dims]
+    rest = [name for name in mesh.names if not any(name in dim for dim in before)]
+
+    def position(device: int, dims: list[tuple[str, ...]]) -> tuple[int, ...]:
+        return (
+            *(mesh.index(device, dim) for dim in dims),
+            *(mesh.coordinate(device, name) for name in rest),
+        )
+
+    holder = {position(device, after): device for device in range(mesh.devices)}
+    return [(device, holder[position(device, before)]) for device in range(mesh.devices)]
+
+
+class _Lowering:
+    def __init__(self, source: Source, plan: Plan, mesh: Mesh) -> None:
+        self.source = source
+        self.plan = plan
+        self.graph = plan.graph
+        self.mesh = mesh
+        self.block = source.function.body.block
+        self.last: Operation | None = None
+        self.ssa: list[SSAValue | None] = [None] * len(plan.values)
+        self.types: dict[tuple[Attribute, tuple[int, ...]], Attribute] = {}
+
+    def run(self) -> Lowered:
+        for op in self.plan.deferrals.moved:
+            self.block.detach_op(self.source.ops[op])
+        for argument, local in zip(self.graph.arguments, self.plan.arguments, strict=True):
+            value = self.source.values[argument.value]
+            self._retype(value, local)
+            self.ssa[local] = value
+        for step in self.plan.steps:
+            if isinstance(step, Compute):
+                self._compute(step)
+            else:
+                self._reshard(step)
+        self._border()
+        return Lowered(tuple(self.ssa))
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def _local_type(self, type_: Attribute, shape: tuple[int, ...]) -> Attribute:
+        if not isinstance(type_, TensorType):
+            return type_
+        key = (type_, shape)
+        found = self.types.get(key)
+        if found is None:
+            element: Attribute = type_.element_type
+            found = self.types[key] = TensorType(element, shape, type_.encoding)
+        return found
+
+    def _retype(self, value: SSAValue, local: int) -> None:
+        shape = self.plan.values[local].shape
+        type_ = value.type
+        if isinstance(type_, TensorType) and type_.get_shape() != shape:
+            value._type = self._local_type(type_, shape)  # pyright: ignore[reportPrivateUsage]
+
+    def _value(self, local: int) -> SSAValue:
+        value = self.ssa[local]
+        assert value is not None, self.plan.values[local]
+        return value
+
+    def _compute(self, step: Compute) -> None:
+        op = self.source.ops[step.op]
+        if step.op in self.plan.deferrals.moved:
+            assert self.last is not None
+            self.block.insert_op_after(op, self.last)
+        explicit = len(op.operands)
+        wanted = [self._value(local) for local in step.inputs]
+        if any(a is not b for a, b in zip(op.operands, wanted, strict=False)):
+            op.operands = wanted[:explicit]
+        self._replace_captured(step.op, op, wanted[explicit:])
+        for result, local in zip(op.results, step.outputs, strict=True):
+            self._retype(result, local)
+            self.ssa[local] = result
+        self._localise(step, op)
+
+    def _replace_captured(self, number: int, op: Operation, wanted: list[SSAValue]) -> None:
+        for old, new in zip(self.source.captured.get(number, []), wanted, strict=True):
+            if old is not new:
+                inside = {id(inner) for region in op.regions for inner in region.walk()}
+                old.replace_uses_with_if(new, lambda use, ids=inside: id(use.operation) in ids)
+
+    def _localise(self, step: Compute, op: Operation) -> None:
+        graph = self.graph
+        before = tuple(graph.shapes[v] for v in graph.operands[step.op])
+        after = tuple(graph.shapes[v] for v in graph.results[step.op])
+        attributes = ATTRIBUTES.get(op.name)
+        locals_ = tuple(self.plan.values[local].shape for local in (*step.inputs, *step.outputs))
+        if attributes is not None and locals_ != (*before, *after):
+            attributes(op, before[0] if before else ())
+        previous, self.last = self.last, op
+        for name, factor, axes in step.rewrites:
+            context = Context(
+                self.mesh,
+                graph.op_shapes[step.op],
+                factor,
+                tuple(self.plan.axes[a] for a in axes),
+                before,
+                after,
+            )
+            if name in AFTER:
+                emit = Emitter(self.block, op, op.location)
+                uses = op.results[0]
+                REWRITES[name](op, context, emit)
+                self._replaced(op, step, uses, emit)
+            else:
+                emit = Emitter(self.block, previous, op.location)
+                REWRITES[name](op, context, emit)
+
+    def _replaced(self, op: Operation, step: Compute, old: SSAValue, emit: Emitter) -> None:
+        """The rewrite's last op stands for the op, which is dropped."""
+        assert emit.last is not None
+        self.last = emit.last
+        self.ssa[step.outputs[0]] = emit.last.results[0]
+        assert old.first_use is None, op
+        self.block.erase_op(op)
+
+    def _reshard(self, step: Reshard) -> None:
+        value = self._value(step.source)
+        type_ = self._local_type(value.type, self.plan.values[step.target].shape)
+        op = reshard_op(value, step.move, self.plan.axes, self.mesh, type_)
+        emit = Emitter(
+            self.block,
+            self.last,
+            value.owner.location
+            if isinstance(value.owner, Operation)
+            else self._use_location(step),
+        )
+        emit.insert(op)
+        self.last = op
+        self.ssa[step.target] = op.results[0]
+
+    def _use_location(self, step: Reshard):
+        for op, _ in step.uses:
+            if op in self.source.ops:
+                return self.source.ops[op].location
+        return self.source.function.location
+
+    # --- border -------------------------------------------------------------------------------
+
+    def _border(self) -> None:
+        function = self.source.function
+        terminator = self.block.last_op
+        assert terminator is not None
+        terminator.operands = [self._value(local) for local in self.plan.results]
+        function.properties["function_type"] = FunctionType.from_lists(
+            [argument.type for argument in self.block.args],
+            [operand.type for operand in terminator.operands],
+        )
+        graph = self.graph
+        arguments = [
+            self._attributes(
+                function.arg_attrs, i, local, graph.arguments[i].name, graph.arguments[i].alias
+            )
+            for i, local in enumerate(self.plan.arguments)
+        ]
+        results = [
+            self._attributes(function.res_attrs, i, local, graph.outcomes[i].name, None)
+            for i, local in enumerate(self.plan.results)
+        ]
+        function.properties["arg_attrs"] = ArrayAttr(arguments)
+        function.properties["res_attrs"] = ArrayAttr(results)
+        self.source.module.attributes["partir.mesh"] = MeshAttr(self.mesh)
+
+    def _attributes(
+        self,
+        old: ArrayAttr[DictionaryAttr] | None,
+        index: int,
+        local: int,
+        name: str,
+        alias: int | None,
+    ) -> DictionaryAttr:
+        """The attributes of one argument or result: ours in place of sharding and aliasing."""
+        kept = dict(old.data[index].data) if old is not None and len(old) > index else {}
+        kept = {key: value for key, value in kept.items() if key not in _DROPPED}
+        value = self.plan.values[local]
+        placement = self.plan.placement(local)
+        kept[BORDER] = StringAttr(
+            json.dumps(
+                {
+                    "name": name,
+                    "shape": list(self.graph.shapes[value.value]),
+                    "dims": [list(axes) for axes in placement.dims],
+                }
+            )
+        )
+        if alias is not None:
+            kept["tf.aliasing_output"] = IntegerAttr(alias, i32)
+        return DictionaryAttr(kept)
+
+
+def is_lowered(module_attributes: dict[str, Attribute]) -> bool:
+    """Whether a module is device-local already: it carries a mesh."""
+    return isinstance(module_attributes.get("partir.mesh"), MeshAttr)
+
+
+assert tensor_of and UnitAttr
