@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -29,6 +31,21 @@ def rooms_are_subpackages() -> Iterator[None]:
     yield
     loose = {"passes", "tactics"} & sys.modules.keys()
     assert not loose, f"imported as top-level modules: {sorted(loose)}"
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[[str], ModuleType]:
+    """Loads a file of `scripts/` by its stem."""
+
+    def load(name: str) -> ModuleType:
+        path = ROOT / "scripts" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(f"scripts_{name}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 @pytest.fixture(scope="session")
