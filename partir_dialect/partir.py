@@ -238,7 +238,8 @@ def _check_types(action: Attribute, inner: Tensor, outer: Tensor, size: int) -> 
         raise VerifyException(f"an action is a tile, a reduction or any, got: {action}")
     if inner != wanted:
         raise VerifyException(
-            f"{action} over {size} iterations makes {outer} of {wanted}, but the body yields {inner}"
+            f"{action} over {size} iterations makes {outer} of {wanted}, "
+            f"but the body yields: {inner}"
         )
 
 
