@@ -1,0 +1,389 @@
+"""Which CHLO ops are there? Those that JAX and others use beside StableHLO: they decompose into it.
+
+The dialect has functions of one and two operands, binary ops that broadcast as NumPy does, and
+a few of their own: `top_k`, `ragged_dot`, `scan`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i1, i32
+from xdsl.ir import Attribute, Dialect
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    AttrSizedResultSegments,
+    irdl_attr_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import Pure, RecursiveMemoryEffect
+
+from .stablehlo_base import (
+    Array,
+    HloOp,
+    Int,
+    Integers,
+    Tensor,
+    Value,
+    element_of,
+    hlo_op,
+    int64,
+    integers,
+    same_shape,
+    shape_of,
+    tensor_of,
+    with_element,
+)
+from .stablehlo_elementwise import (
+    BITS,
+    FLOATS,
+    INTS,
+    REALS,
+    BinaryOp,
+    ElementwiseOp,
+    Kinds,
+    UnaryOp,
+    check_kind,
+    family_member,
+)
+from .stablehlo_structs import Enum, Struct, dims
+
+# --- attributes ----------------------------------------------------------------------------
+
+
+@irdl_attr_definition
+class ComparisonDirectionAttr(Enum):
+    """Which comparison a `broadcast_compare` makes."""
+
+    name = "chlo.comparison_direction"
+    words = ("EQ", "NE", "GE", "GT", "LE", "LT")
+
+
+@irdl_attr_definition
+class ComparisonTypeAttr(Enum):
+    """As what the operands of a `broadcast_compare` are taken."""
+
+    name = "chlo.comparison_type"
+    words = ("NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
+
+
+@irdl_attr_definition
+class PrecisionAttr(Enum):
+    """How exact a `ragged_dot` has to be."""
+
+    name = "chlo.precision"
+    words = ("DEFAULT", "HIGH", "HIGHEST")
+
+
+@irdl_attr_definition
+class RaggedDotAttr(Struct):
+    """Which dimensions a `ragged_dot` contracts, batches over, and cuts into groups."""
+
+    name = "chlo.ragged_dot"
+    lhs_batching_dimensions = dims()
+    rhs_batching_dimensions = dims()
+    lhs_contracting_dimensions = dims()
+    rhs_contracting_dimensions = dims()
+    lhs_ragged_dimensions = dims()
+    rhs_group_dimensions = dims()
+
+
+# --- functions of one and two operands -----------------------------------------------------
+
+
+def _unary(name: str, kinds: Kinds, doc: str) -> type[UnaryOp]:
+    return family_member(UnaryOp, "chlo", name, kinds, doc)
+
+
+def _binary(name: str, kinds: Kinds, doc: str) -> type[BinaryOp]:
+    return family_member(BinaryOp, "chlo", name, kinds, doc)
+
+
+class _PredicateOp(ElementwiseOp, ABC):
+    operand = operand_def(Tensor)
+    result = result_def(Tensor)
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: Value) -> None:
+        super().__init__(operands=[operand], result_types=[with_element(tensor_of(operand), i1)])
+
+    def verify_(self) -> None:
+        check_kind(self, self.operand, FLOATS)
+        shape = shape_of(self.operand)
+        if element_of(self.result) != i1 or not same_shape(shape, shape_of(self.result)):
+            self.fail(f"result must be of i1 and the operand's shape, got: {self.result.type}")
+
+
+def _predicate(name: str, doc: str) -> type[_PredicateOp]:
+    return family_member(_PredicateOp, "chlo", name, FLOATS, doc)
+
+
+AcosOp = _unary("acos", REALS, "The inverse cosine.")
+AcoshOp = _unary("acosh", REALS, "The inverse hyperbolic cosine.")
+AsinAcosKernelOp = _unary("_asin_acos_kernel", REALS, "What asin and acos of complex share.")
+AsinOp = _unary("asin", REALS, "The inverse sine.")
+AsinhOp = _unary("asinh", REALS, "The inverse hyperbolic sine.")
+AtanOp = _unary("atan", REALS, "The inverse tangent.")
+AtanhOp = _unary("atanh", REALS, "The inverse hyperbolic tangent.")
+BesselI1eOp = _unary("bessel_i1e", FLOATS, "The scaled modified Bessel function of order 1.")
+ConjOp = _unary("conj", INTS | REALS, "The complex conjugate.")
+CoshOp = _unary("cosh", REALS, "The hyperbolic cosine.")
+DigammaOp = _unary("digamma", FLOATS, "The derivative of lgamma.")
+ErfOp = _unary("erf", FLOATS, "The error function.")
+ErfcOp = _unary("erfc", FLOATS, "1 - erf(x).")
+ErfInvOp = _unary("erf_inv", FLOATS, "The inverse of erf.")
+LgammaOp = _unary("lgamma", FLOATS, "The logarithm of |Γ(x)|.")
+SinhOp = _unary("sinh", REALS, "The hyperbolic sine.")
+SquareOp = _unary("square", INTS | REALS, "x · x.")
+TanOp = _unary("tan", REALS, "The tangent.")
+
+IsInfOp = _predicate("is_inf", "Whether an element is infinite.")
+IsNegInfOp = _predicate("is_neg_inf", "Whether an element is minus infinity.")
+IsPosInfOp = _predicate("is_pos_inf", "Whether an element is plus infinity.")
+
+MulhiOp = _binary("mulhi", INTS, "The high half of the product.")
+
+
+def _named_pair(name: str, first: str, second: str, kinds: Kinds, doc: str) -> type[ElementwiseOp]:
+    """A binary op whose operands are not called lhs and rhs."""
+    base = type(
+        f"_{first}{second}Base",
+        (ElementwiseOp, ABC),
+        {
+            "__module__": __name__,
+            "__annotations__": {},
+            first: operand_def(Tensor),
+            second: operand_def(Tensor),
+            "result": result_def(Tensor),
+            "traits": traits_def(Pure()),
+            "__init__": BinaryOp.__init__,
+            "verify_": BinaryOp.verify_,
+        },
+    )
+    return family_member(base, "chlo", name, kinds, doc)
+
+
+NextAfterOp = _named_pair("next_after", "x", "y", FLOATS, "The next number after x towards y.")
+PolygammaOp = _named_pair("polygamma", "n", "x", FLOATS, "The n-th derivative of digamma.")
+ZetaOp = _named_pair("zeta", "x", "q", FLOATS, "The Hurwitz zeta function.")
+
+
+# --- ops that broadcast --------------------------------------------------------------------
+
+
+class BroadcastBinaryOp(ElementwiseOp, ABC):
+    """A binary op whose operands are broadcast first, as in NumPy or along given dimensions."""
+
+    lhs = operand_def(Tensor)
+    rhs = operand_def(Tensor)
+    broadcast_dimensions = opt_prop_def(Integers)
+    result = result_def(Tensor)
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        lhs: Value,
+        rhs: Value,
+        result_type: Attribute,
+        broadcast_dimensions: Sequence[int] | None = None,
+    ) -> None:
+        dims_attr = None if broadcast_dimensions is None else integers(broadcast_dimensions)
+        super().__init__(
+            operands=[lhs, rhs],
+            result_types=[result_type],
+            properties={"broadcast_dimensions": dims_attr},
+        )
+
+
+_BROADCAST: dict[str, str] = {
+    "add": "x + y.",
+    "and": "Bitwise and.",
+    "atan2": "The angle of the point (y, x).",
+    "complex": "Complex numbers of real and imaginary parts.",
+    "divide": "x / y.",
+    "maximum": "The larger.",
+    "minimum": "The smaller.",
+    "multiply": "x · y.",
+    "next_after": "The next number after x towards y.",
+    "or": "Bitwise or.",
+    "polygamma": "The n-th derivative of digamma.",
+    "power": "x to the y.",
+    "remainder": "What is left of x / y.",
+    "shift_left": "x moved left by y bits.",
+    "shift_right_arithmetic": "Moved right; the sign fills.",
+    "shift_right_logical": "Moved right; zeros fill.",
+    "subtract": "x - y.",
+    "xor": "Bitwise exclusive or.",
+    "zeta": "The Hurwitz zeta function.",
+}
+
+BROADCAST_OPS: dict[str, type[BroadcastBinaryOp]] = {
+    name: family_member(
+        BroadcastBinaryOp, "chlo", f"broadcast_{name}", BITS | INTS | REALS, f"Broadcasting: {doc}"
+    )
+    for name, doc in _BROADCAST.items()
+}
+"""The broadcasting ops by the name of what they do after broadcasting."""
+
+
+@hlo_op
+class BroadcastCompareOp(HloOp):
+    """Compares after broadcasting.
+
+    `%r = chlo.broadcast_compare %a, %b {comparison_direction = …} : …`
+    """
+
+    name = "chlo.broadcast_compare"
+    lhs = operand_def(Tensor)
+    rhs = operand_def(Tensor)
+    broadcast_dimensions = opt_prop_def(Integers)
+    comparison_direction = prop_def(ComparisonDirectionAttr)
+    compare_type = opt_prop_def(ComparisonTypeAttr)
+    result = result_def(Tensor)
+    traits = traits_def(Pure())
+
+
+@hlo_op
+class BroadcastSelectOp(HloOp):
+    """Selects after broadcasting.
+
+    `%r = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> …`
+    """
+
+    name = "chlo.broadcast_select"
+    pred = operand_def(Tensor)
+    on_true = operand_def(Tensor)
+    on_false = operand_def(Tensor)
+    result = result_def(Tensor)
+    traits = traits_def(Pure())
+
+
+# --- others --------------------------------------------------------------------------------
+
+
+@hlo_op
+class ConstantOp(HloOp):
+    """A tensor that is known.
+
+    `%c = chlo.constant dense<0.0> : tensor<4xf32>`
+    """
+
+    name = "chlo.constant"
+    value = prop_def()
+    output = result_def(Tensor)
+    traits = traits_def(Pure())
+
+
+@hlo_op
+class ConstantLikeOp(HloOp):
+    """A splat of a number in the shape of the operand.
+
+    `%c = "chlo.constant_like"(%x) <{value = 1.0 : f32}> : (tensor<?xf32>) -> tensor<?xf32>`
+    """
+
+    name = "chlo.constant_like"
+    operand = operand_def(Tensor)
+    value = prop_def()
+    result = result_def(Tensor)
+    traits = traits_def(Pure())
+
+
+@hlo_op
+class RaggedDotOp(HloOp):
+    """A `dot_general` of groups: each group of rows on the left has its own right side.
+
+    `%r = "chlo.ragged_dot"(%a, %b, %group_sizes) <{ragged_dot_dimension_numbers = …}> : …`
+    """
+
+    name = "chlo.ragged_dot"
+    lhs = operand_def(Tensor)
+    rhs = operand_def(Tensor)
+    group_sizes = operand_def(Tensor)
+    ragged_dot_dimension_numbers = prop_def(RaggedDotAttr)
+    precision_config = opt_prop_def(Array)
+    result = result_def(Tensor)
+    traits = traits_def(Pure())
+
+
+@hlo_op
+class ScanOp(HloOp):
+    """Applies a region along a dimension, carrying values from one step to the next.
+
+    `%o, %c = "chlo.scan"(%x, %init) <{dimension = 0 : i64, …}> ({ … }) : …`
+    """
+
+    name = "chlo.scan"
+    inputs = var_operand_def(Tensor)
+    inits = var_operand_def(Tensor)
+    dimension = prop_def(Int)
+    scan_dim_size = opt_prop_def(Int)
+    is_reverse = opt_prop_def(Int)
+    is_associative = opt_prop_def(Int)
+    body = region_def()
+    outputs = var_result_def(Tensor)
+    carries = var_result_def(Tensor)
+    traits = traits_def(RecursiveMemoryEffect())
+    irdl_options = (
+        AttrSizedOperandSegments(as_property=True),
+        AttrSizedResultSegments(as_property=True),
+    )
+
+
+@hlo_op
+class TopKOp(HloOp):
+    """The k largest along the last dimension, and where they were.
+
+    `%v, %i = chlo.top_k(%x, k = 4) : tensor<8x16xf32> -> (tensor<8x4xf32>, tensor<8x4xi32>)`
+    """
+
+    name = "chlo.top_k"
+    operand = operand_def(Tensor)
+    k = prop_def(Int)
+    values = result_def(Tensor)
+    indices = result_def(Tensor)
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: Value, k: int) -> None:
+        type_ = tensor_of(operand)
+        values = type(type_)(type_.element_type, [*type_.get_shape()[:-1], k])
+        super().__init__(
+            operands=[operand],
+            result_types=[values, with_element(values, i32)],
+            properties={"k": int64(k)},
+        )
+
+    def verify_(self) -> None:
+        shape, k = shape_of(self.operand), self.k.value.data
+        if not shape:
+            self.fail(f"operand must have a dimension, got: {self.operand.type}")
+        if k < 0 or 0 <= shape[-1] < k:
+            self.fail(f"k must be at most the last dimension {shape[-1]}, got: {k}")
+        wanted = (*shape[:-1], k)
+        for value, element in ((self.values, element_of(self.operand)), (self.indices, i32)):
+            if element_of(value) != element or not same_shape(shape_of(value), wanted):
+                self.fail(f"result must be of {element} and shape {wanted}, got: {value.type}")
+
+
+OPS: list[type[HloOp]] = [
+    AcosOp, AcoshOp, AsinAcosKernelOp, AsinOp, AsinhOp, AtanOp, AtanhOp, BesselI1eOp, ConjOp,
+    CoshOp, DigammaOp, ErfOp, ErfcOp, ErfInvOp, LgammaOp, SinhOp, SquareOp, TanOp, IsInfOp,
+    IsNegInfOp, IsPosInfOp, MulhiOp, NextAfterOp, PolygammaOp, ZetaOp, *BROADCAST_OPS.values(),
+    BroadcastCompareOp, BroadcastSelectOp, ConstantOp, ConstantLikeOp, RaggedDotOp, ScanOp, TopKOp,
+]  # fmt: skip
+
+ATTRIBUTES: list[type[Attribute]] = [
+    ComparisonDirectionAttr,
+    ComparisonTypeAttr,
+    PrecisionAttr,
+    RaggedDotAttr,
+]
+
+Chlo = Dialect("chlo", list(OPS), ATTRIBUTES)
