@@ -1,0 +1,104 @@
+"""Which module does this file hold?"""
+
+from __future__ import annotations
+
+import sys
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
+from xdsl.ir import Block, Operation, Region
+
+from ..errors import ReadError, Span
+from .partir import PARTIR
+from .pretty import PrettyReader
+from .special import SPECIAL
+from .templates import link
+
+RESOURCES = "partir.resources"
+"""Module attribute that carries the text of `{-# … #-}`."""
+
+
+class ModuleReader(PrettyReader):
+    """Reads a whole text."""
+
+    special: ClassVar = {**SPECIAL, **PARTIR}
+
+    def read(self) -> ModuleOp:
+        """The module; what stands outside one is put into one, as MLIR does."""
+        self.start()
+        ops: list[Operation] = []
+        self.enter_region()
+        resources = ""
+        while not self.at_end():
+            if self.peek("{-#"):
+                resources = self._resources()
+            elif self.peek("#") or self.peek("!"):
+                self.alias_definition()
+            elif self.peek("}") or self.peek("^"):
+                self.fail(f"expected an op, got: {self.found()}")
+            else:
+                self._top_level(ops)
+        self.check_settled()
+        module = _as_module(ops)
+        if resources:
+            module.attributes[RESOURCES] = StringAttr(resources)
+        return module
+
+    def _top_level(self, ops: list[Operation]) -> None:
+        start = self.pos
+        if ops and self.peek_word() == "loc":
+            ops[-1].location = self.location()
+            return
+        end = self.text.find("\n", start)
+        ops.append(self.statement(start, len(self.text) if end < 0 else end))
+
+    def _resources(self) -> str:
+        start = self.pos
+        end = self.text.find("#-}", start)
+        if end < 0:
+            self.fail("resources are not closed", start)
+        self.pos = end + 3
+        return self.text[start : self.pos]
+
+
+def _as_module(ops: list[Operation]) -> ModuleOp:
+    if len(ops) == 1 and isinstance(ops[0], ModuleOp):
+        return ops[0]
+    block = Block()
+    link(block, ops)
+    return ModuleOp(Region(block))
+
+
+def _decoded(data: bytes, filename: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        span = Span.at(filename, before, len(before))
+        raise ReadError(
+            f"text is not UTF-8, got byte: 0x{data[error.start]:02x}", span=span
+        ) from None
+
+
+def read_module(text: str | bytes, filename: str = "<string>") -> ModuleOp:
+    """The module that a text says, in pretty or generic form, with its locations.
+
+    Raises `ReadError` with the place at fault, for whatever is wrong with the text.
+    """
+    if isinstance(text, bytes):
+        text = _decoded(text, filename)
+    from ..context import make_context
+
+    reader = ModuleReader(text, filename, make_context())
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(max(limit, 6000))
+        return reader.read()
+    except RecursionError:
+        reader.fail("text is nested too deeply")
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+_ = (Context, UnregisteredOp)

@@ -1,0 +1,350 @@
+"""Which op does this text say?
+
+The general parser: generic form, regions, blocks, and the hand-over to the pretty forms. What
+it learns from an op that stands on one line becomes a template (`templates`), so that the same
+line with other names is not parsed again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import LocationAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.irdl import IRDLOperation
+from xdsl.traits import IsolatedFromAbove
+
+from .scanner import unescape
+from .templates import Template, link, make
+from .values import Use, ValueReader, region_of
+
+_VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
+_RESULT_NAME = re.compile(r"(%[\w$.-]+)(?:[ \t]*:[ \t]*(\d+))?")
+_LABEL = re.compile(r"\^[\w$.-]+")
+_OP_NAME = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
+_QUOTED_NAME = re.compile(r'"((?:[^"\\\n]|\\[^\n])*)"')
+_NAMES = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
+_MAX_RESULTS = 100_000
+_LONGEST_TEMPLATE = 4_000
+_CLOSED_DIALECTS = frozenset(("builtin", "chlo", "func", "partir", "sdy", "stablehlo", "vhlo"))
+_SHORT_NAMES = {"module": "builtin.module", "return": "func.return", "call": "func.call"}
+
+Argument = tuple[str, Attribute, LocationAttr | None, int]
+"""A block argument: name, type, location, offset."""
+
+
+@dataclass
+class Draft:
+    """An op that has been read but not made: values are still names."""
+
+    name: str
+    operands: Sequence[Use] = ()
+    operand_types: Sequence[Attribute] = ()
+    result_types: Sequence[Attribute] = ()
+    properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    successors: Sequence[Block] = ()
+    regions: Sequence[Region] = ()
+    location: LocationAttr | None = None
+    implicit_regions: bool = False
+
+
+class OperationReader(ValueReader):
+    """The part of the reader that knows ops, blocks and regions in generic form."""
+
+    def start(self) -> None:
+        self.start_scopes()
+        self._classes: dict[str, type[Operation]] = {}
+        self._own: dict[type[Operation], frozenset[str]] = {}
+        self._templates: dict[str, Template | None] = {}
+
+    # Hooks of the pretty reader
+
+    def pretty(self, name: str, at: int) -> Draft:
+        raise NotImplementedError
+
+    # Classes
+
+    def op_class(self, name: str, at: int) -> type[Operation]:
+        """The class of an op; an unregistered one for dialects that nobody knows."""
+        if (found := self._classes.get(name)) is not None:
+            return found
+        found = self.context.get_optional_op(name)
+        if found is None:
+            dialect = name.partition(".")[0]
+            if dialect in _CLOSED_DIALECTS and self.has_dialect(dialect):
+                known = [op.name for op in self.context.loaded_ops]
+                self.fail(f"unknown op, got: {name}", at, name=name, candidates=known)
+            found = self.context.get_optional_op(name)
+        if found is None:
+            from xdsl.dialects.builtin import UnregisteredOp
+
+            found = UnregisteredOp.with_name(name)
+        self._classes[name] = found
+        return found
+
+    def has_dialect(self, name: str) -> bool:
+        """Whether the context knows the dialect, so that an unknown op is a mistake."""
+        return any(dialect.name == name for dialect in self.context.loaded_dialects)
+
+    def inherent(self, op_class: type[Operation]) -> frozenset[str]:
+        """The names of the properties of an op, under which MLIR knows them."""
+        names = self._own.get(op_class)
+        if names is None:
+            names = frozenset[str]()
+            if issubclass(op_class, IRDLOperation):
+                names = frozenset(op_class.get_irdl_definition().properties)
+            self._own[op_class] = names
+        return names
+
+    # Blocks and regions
+
+    def region(self, arguments: Sequence[Argument] | None = None) -> Region:
+        """`{ … }`; `arguments` are those of the entry block when the op has said them."""
+        return self.nested(lambda: self._region(arguments))
+
+    def _region(self, arguments: Sequence[Argument] | None) -> Region:
+        self.expect("{")
+        mark = self.enter_region()
+        blocks: list[Block] = []
+        if arguments is not None or not (self.peek("^") or self.peek("}")):
+            blocks.append(self._block(Block(), arguments or ()))
+        while label := self.match(_LABEL):
+            block = self.place_block(label[0], label.start())
+            given: list[Argument] = []
+            if self.accept("("):
+                given = self.comma_list(")", self.block_argument)
+            self.expect(":", "after a block's label")
+            blocks.append(self._block(block, given))
+        self.expect("}", "at the end of a region")
+        self.leave_region(mark)
+        return region_of(blocks)
+
+    def block_argument(self) -> Argument:
+        """`%name: type loc(…)`."""
+        at, name = self.new_name()
+        self.expect(":")
+        type_ = self.type_()
+        return name, type_, self.optional_location(), at
+
+    def new_name(self) -> tuple[int, str]:
+        """The name of a value that is being defined, with its offset."""
+        match = self.need(_VALUE_NAME, "a value")
+        if "#" in match[0]:
+            self.fail(f"expected a plain name, got: {match[0]}", match.start())
+        return match.start(), match[0]
+
+    def _block(self, block: Block, arguments: Sequence[Argument]) -> Block:
+        self.enter_block()
+        for name, type_, location, at in arguments:
+            self.add_argument(block, name, type_, location, at)
+        ops: list[Operation] = []
+        self.statements(ops)
+        link(block, ops)
+        self.leave_block()
+        return block
+
+    def statements(self, ops: list[Operation]) -> None:
+        """All ops up to the end of the block."""
+        text = self.text
+        while True:
+            self.skip()
+            start = self.pos
+            char = text[start : start + 1]
+            if char in ("}", "^", ""):
+                return
+            if char == "l" and ops and self.peek_word() == "loc":
+                ops[-1].location = self.location()
+                continue
+            end = text.find("\n", start)
+            if end < 0:
+                end = len(text)
+            op = self._from_template(start, end) if end - start < _LONGEST_TEMPLATE else None
+            ops.append(op if op is not None else self.statement(start, end))
+
+    # Templates
+
+    def _from_template(self, start: int, end: int) -> Operation | None:
+        parts = _NAMES.split(self.text[start:end])
+        last, has_location, location_text = parts[-1].rpartition(" loc(")
+        location = None
+        if has_location:
+            location = self.location_memo.get(location_text[:-1])
+            if location is None or location_text[-1] != ")":
+                return None
+            parts[-1] = last
+        template = self._templates.get("%".join(parts[::2]))
+        if template is None:
+            return None
+        names = parts[1::2]
+        values = self.scope.values
+        operands = []
+        for index, type_ in template.operands:
+            value = values.get(names[index])
+            if value is None or value._type is not type_:  # pyright: ignore[reportPrivateUsage]
+                return None
+            operands.append(value)
+        op = make(template, operands, location)
+        if template.results:
+            at = 0
+            for index, count in enumerate(template.counts):
+                self.names_of(op.results[at : at + count], ((names[index], count, start),))
+                at += count
+        self.pos = end
+        return op
+
+    def _learn(
+        self, start: int, op_end: int, end: int, draft: Draft, op: Operation, counts: list[int]
+    ) -> None:
+        """Keeps what the line said, if nothing but names and location can differ."""
+        if draft.successors or (draft.regions and not draft.implicit_regions):
+            return
+        line = self.text[start:op_end]
+        if end - start >= _LONGEST_TEMPLATE or "\n" in line or self.text[self.pos : end].strip():
+            return
+        rest = self.text[op_end : self.pos]
+        if rest and not rest.startswith(" loc("):
+            return
+        parts = _NAMES.split(line)
+        if len(parts) // 2 != len(counts) + len(draft.operands):
+            return
+        order = sorted(at for _, at in draft.operands)
+        if len(set(order)) != len(order):
+            return
+        rank = {at: len(counts) + index for index, at in enumerate(order)}
+        operands = [
+            (rank[at], type_)
+            for (_, at), type_ in zip(draft.operands, draft.operand_types, strict=True)
+        ]
+        self._templates["%".join(parts[::2])] = Template(type(op), operands, op, tuple(counts))
+
+    # Statements
+
+    def statement(self, start: int, end: int) -> Operation:
+        """One op, with the names of its results, by the general parser."""
+        results = self._result_names()
+        self.skip()
+        at = self.pos
+        draft = self.operation()
+        total = len(draft.result_types)
+        named = sum(count for _, count, _ in results)
+        if results and named != total:
+            self.fail(f"op has {total} results, but names are given for: {named}", start)
+        op_end = self.pos
+        location = draft.location or self.optional_location()
+        op = self.build(draft, at)
+        if location is not None:
+            op.location = location
+        self.names_of(op.results, results)
+        if len(results) or not total:
+            self._learn(start, op_end, end, draft, op, [count for _, count, _ in results])
+        return op
+
+    def _result_names(self) -> list[tuple[str, int, int]]:
+        names: list[tuple[str, int, int]] = []
+        if not self.peek("%"):
+            return names
+        while True:
+            match = self.need(_RESULT_NAME, "the name of a result")
+            count = int(match[2]) if match[2] and len(match[2]) < 9 else 1
+            if not 0 < count <= _MAX_RESULTS:
+                self.fail(f"number of results must be from 1 to {_MAX_RESULTS}", match.start())
+            names.append((match[1], count, match.start()))
+            if not self.accept(","):
+                break
+        self.expect("=", "after the names of results")
+        return names
+
+    def operation(self) -> Draft:
+        """An op without its results' names."""
+        self.skip()
+        at = self.pos
+        quoted = self.match(_QUOTED_NAME)
+        if quoted is not None:
+            return self.generic(unescape(quoted[1]), at)
+        match = self.need(_OP_NAME, "an op")
+        return self.pretty(_SHORT_NAMES.get(match[0], match[0]), at)
+
+    def use(self) -> Use:
+        """The name of a value that is being used."""
+        match = self.need(_VALUE_NAME, "a value")
+        return match[0], match.start()
+
+    def generic(self, name: str, at: int) -> Draft:
+        """`(…)[…]<{…}>({…}) {…} : (…) -> …`, the name of the op being read already."""
+        if not name or "\n" in name:
+            self.fail("op name is empty", at)
+        op_class = self.op_class(name, at)
+        self.expect("(", "after an op's name")
+        operands = self.comma_list(")", self.use)
+        draft = Draft(name, operands)
+        if self.accept("["):
+            draft.successors = self.comma_list("]", self._successor)
+        if self.accept("<"):
+            draft.properties = self.dictionary()
+            self.expect(">", "at the end of properties")
+        if self.accept("("):
+            draft.regions = self._regions(op_class)
+        if self.peek("{"):
+            draft.attributes = self.dictionary()
+        self.expect(":", "before the types of an op")
+        types_at = self.pos
+        draft.operand_types, draft.result_types = self.signature()
+        if len(draft.operand_types) != len(operands):
+            self.fail(
+                f"op has {len(operands)} operands, but types are given for: "
+                f"{len(draft.operand_types)}",
+                types_at,
+            )
+        return draft
+
+    def _regions(self, op_class: type[Operation]) -> list[Region]:
+        if not self.isolated(op_class):
+            return self.comma_list(")", self.region)
+        outer = self.enter_isolated()
+        regions = self.comma_list(")", self.region)
+        self.leave_isolated(outer)
+        return regions
+
+    def isolated(self, op_class: type[Operation]) -> bool:
+        """Whether regions of this op see no value from outside."""
+        return op_class.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+
+    def _successor(self) -> Block:
+        match = self.need(_LABEL, "a block")
+        return self.successor(match[0], match.start())
+
+    # Building
+
+    def build(self, draft: Draft, at: int) -> Operation:
+        """Makes the op that a draft describes."""
+        op_class = self.op_class(draft.name, at)
+        operands = [
+            self.value(use, type_)
+            for use, type_ in zip(draft.operands, draft.operand_types, strict=True)
+        ]
+        inherent = self.inherent(op_class)
+        for name in [name for name in draft.attributes if name in inherent]:
+            if name in draft.properties:
+                self.fail(f"attribute is given twice, got: {name}", at)
+            draft.properties[name] = draft.attributes.pop(name)
+        op = op_class.create(
+            operands=operands,
+            result_types=draft.result_types,
+            properties=draft.properties,
+            attributes=draft.attributes,
+            successors=draft.successors,
+            regions=draft.regions,
+        )
+        return op
+
+
+Handler = Callable[[OperationReader, str, int], Draft]
+Handlers = Mapping[str, Handler]
+
+
+def text_of(attribute: Attribute | None) -> str:
+    """The text of a string attribute, empty for anything else."""
+    return attribute.data if isinstance(attribute, StringAttr) else ""
