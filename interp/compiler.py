@@ -1,0 +1,318 @@
+"""How a module is made ready to run: blocks of steps over numbered slots, attributes read once.
+
+A value of the program lives in a *column*: a list with one entry a lane (device). A global program is
+one lane. Lanes whose operands are the same objects share one evaluation, so what is equal on all devices
+is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ..partir_dialect.dtypes import numpy_dtype
+from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.names import location_text
+from .bodies import Body
+from .faults import InterpreterError
+from .numbers import is_float
+from .registry import COMMUNICATION, CONTROL, KERNELS, Kernel
+
+Column = list[Any]
+Frame = list[Any]
+Lanes = Sequence[int]
+Observer = Callable[[int, SSAValue, Any], None]
+
+
+def declared(type_: Attribute) -> np.dtype[Any]:
+    """The dtype of a tensor type or of an element type."""
+    return numpy_dtype(type_.element_type if isinstance(type_, TensorType) else type_)
+
+
+class Context:
+    """What a builder may ask: the dtype that holds a type in this mode, region bodies, functions."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.reference = program.reference
+        self.bodies: list[Body] = []
+
+    def declared(self, type_: Attribute) -> np.dtype[Any]:
+        """The dtype that the program declares."""
+        return declared(type_)
+
+    def dtype(self, type_: Attribute) -> np.dtype[Any]:
+        """The dtype that holds such a value: in reference mode doubles for every float."""
+        return self.program.dtype(type_)
+
+    def body(self, region: Region) -> Body:
+        """The region as a function of arrays, applied elementwise."""
+        body = Body(region, self.program)
+        self.bodies.append(body)
+        return body
+
+
+@dataclass(slots=True)
+class Step:
+    """One op of a block, ready to run, and the slots whose last use it is."""
+
+    op: Operation
+    run: Callable[[Frame, Lanes], None]
+    release: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Code:
+    """A block ready to run: the slots of its arguments, its steps, and what its terminator gives."""
+
+    arguments: list[int]
+    steps: list[Step] = field(default_factory=list[Step])
+    returns: list[int] = field(default_factory=list[int])
+
+
+@dataclass(slots=True)
+class Function:
+    """A function ready to run; `size` is the number of slots that a call needs."""
+
+    code: Code
+    size: int
+
+
+class Program:
+    """A module made ready for `devices` lanes; functions are compiled when first called."""
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        *,
+        devices: int = 1,
+        mesh: Mesh | None = None,
+        reference: bool = False,
+        observe: Observer | None = None,
+    ) -> None:
+        self.module = module
+        self.devices = devices
+        self.mesh = mesh
+        self.reference = reference
+        self.observe = observe
+        self.symbols = {
+            op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)
+        }
+        self._functions: dict[str, Function] = {}
+
+    def stored(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype in which values declared as `dtype` are kept."""
+        if self.reference and is_float(dtype):
+            return np.dtype(np.float64)
+        if self.reference and dtype.kind == "c":
+            return np.dtype(np.complex128)
+        return dtype
+
+    def dtype(self, type_: Attribute) -> np.dtype[Any]:
+        """The dtype that holds a value of this type."""
+        return self.stored(declared(type_))
+
+    def symbol(self, name: str) -> FuncOp:
+        """The function `name`; raises `InterpreterError` if there is none."""
+        if name not in self.symbols:
+            raise InterpreterError(
+                f"no such function: {name!r}", name=name, candidates=list(self.symbols)
+            )
+        return self.symbols[name]
+
+    def function(self, name: str) -> Function:
+        """The function `name`, ready to run."""
+        if name not in self._functions:
+            compiler = Compiler(self)
+            code = compiler.block(self.symbol(name).body.block)
+            self._functions[name] = Function(code, compiler.size)
+        return self._functions[name]
+
+    def call(self, name: str, arguments: Sequence[Column], lanes: Lanes) -> list[Column]:
+        """Runs a function for some lanes; one column for each result."""
+        function = self.function(name)
+        frame: Frame = [None] * function.size
+        for slot, column in zip(function.code.arguments, arguments, strict=True):
+            frame[slot] = column
+        execute(function.code, frame, lanes)
+        return [frame[slot] for slot in function.code.returns]
+
+
+def execute(code: Code, frame: Frame, lanes: Lanes) -> None:
+    """Runs the steps of a block for some lanes."""
+    for step in code.steps:
+        try:
+            step.run(frame, lanes)
+        except Exception as error:
+            _note(error, step.op)
+            raise
+        for slot in step.release:
+            frame[slot] = None
+
+
+def _note(error: Exception, op: Operation) -> None:
+    if not getattr(error, "__notes__", None):
+        place = location_text(op.location)
+        error.add_note(f"while interpreting {op.name}{f' at {place}' if place else ''}")
+
+
+class Compiler:
+    """Makes the blocks of one function ready; nested regions share the function's slots."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.slots: dict[SSAValue, int] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self.slots)
+
+    def slot(self, value: SSAValue) -> int:
+        """The slot of a value, made when first seen."""
+        return self.slots.setdefault(value, len(self.slots))
+
+    def block(self, block: Block) -> Code:
+        """A block ready to run."""
+        code = Code([self.slot(argument) for argument in block.args])
+        ops = list(block.ops)
+        last = self._last_uses(block, ops)
+        for index, op in enumerate(ops):
+            if index == len(ops) - 1 and _is_terminator(op):
+                code.returns = [self.slot(value) for value in op.operands]
+                break
+            step = self.step(op)
+            step.release = tuple(self.slot(value) for value in last.get(index, ()))
+            code.steps.append(step)
+        return code
+
+    def _last_uses(self, block: Block, ops: list[Operation]) -> dict[int, list[SSAValue]]:
+        """For each op of a block the values of this block that nobody needs after it."""
+        own = {value for op in ops for value in op.results}
+        last: dict[SSAValue, int] = {value: i for i, op in enumerate(ops) for value in op.results}
+        for index, op in enumerate(ops):
+            for inner in op.walk() if op.regions else (op,):
+                for value in inner.operands:
+                    if value in own:
+                        last[value] = index
+        grouped: dict[int, list[SSAValue]] = {}
+        for value, index in last.items():
+            grouped.setdefault(index, []).append(value)
+        return grouped
+
+    def region(self, region: Region) -> Code:
+        """The only block of a region ready to run."""
+        return self.block(region.block)
+
+    def step(self, op: Operation) -> Step:
+        """One op ready to run; raises `InterpreterError` if it has no meaning here."""
+        name = op.name
+        if name == "builtin.unregistered":
+            name = op.op_name.data  # type: ignore[attr-defined]
+        operands = [self.slot(value) for value in op.operands]
+        results = [self.slot(value) for value in op.results]
+        if name in CONTROL:
+            run = CONTROL[name](op, self)
+        elif name in COMMUNICATION:
+            run = self._communication(COMMUNICATION[name](op, self), operands, results)
+        elif name in KERNELS:
+            context = Context(self.program)
+            kernel = KERNELS[name](op, context)
+            run = self._pure(kernel, context, operands, results)
+        else:
+            known = (*KERNELS, *CONTROL, *COMMUNICATION)
+            error = InterpreterError(
+                f"no interpretation for the op: {name!r}", name=name, candidates=known
+            )
+            _note(error, op)
+            raise error
+        return Step(op, self._observed(run, op, results) if self.program.observe else run)
+
+    def _observed(
+        self, run: Callable[[Frame, Lanes], None], op: Operation, results: list[int]
+    ) -> Callable[[Frame, Lanes], None]:
+        observe = self.program.observe
+        assert observe is not None
+
+        def observed(frame: Frame, lanes: Lanes) -> None:
+            run(frame, lanes)
+            for value, slot in zip(op.results, results, strict=True):
+                for lane in lanes:
+                    observe(lane, value, frame[slot][lane])
+
+        return observed
+
+    def _communication(
+        self, exchange: Callable[..., list[Column]], operands: list[int], results: list[int]
+    ) -> Callable[[Frame, Lanes], None]:
+        def run(frame: Frame, lanes: Lanes) -> None:
+            columns = exchange(lanes, *(frame[slot] for slot in operands))
+            for slot, column in zip(results, columns, strict=True):
+                frame[slot] = column
+
+        return run
+
+    def _pure(
+        self, kernel: Kernel, context: Context, operands: list[int], results: list[int]
+    ) -> Callable[[Frame, Lanes], None]:
+        bodies = [body for body in context.bodies if body.captures]
+        captures = [self.slot(value) for body in bodies for value in body.captures]
+        inputs = operands + captures
+        devices, arity = self.program.devices, len(operands)
+        single = len(results) == 1
+
+        def compute(arguments: list[Any]) -> tuple[Any, ...]:
+            captured = iter(arguments[arity:])
+            for body in bodies:
+                body.captured = [next(captured) for _ in body.captures]
+            outcome = kernel(*arguments[:arity])
+            if single and not isinstance(outcome, list):
+                if isinstance(outcome, tuple):
+                    (outcome,) = outcome
+                return (_array(outcome),)
+            return tuple(_array(value) for value in outcome)
+
+        def run(frame: Frame, lanes: Lanes) -> None:
+            columns: list[Column] = [[None] * devices for _ in results]
+            sources = [frame[slot] for slot in inputs]
+            seen: dict[tuple[int, ...], tuple[Any, ...]] = {}
+            for lane in lanes:
+                arguments = [source[lane] for source in sources]
+                key = tuple(map(id, arguments))
+                outcome = seen.get(key)
+                if outcome is None:
+                    outcome = seen[key] = compute(arguments)
+                for column, value in zip(columns, outcome, strict=True):
+                    column[lane] = value
+            for slot, column in zip(results, columns, strict=True):
+                frame[slot] = column
+
+        return run
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, np.ndarray | Tuple | Token) else np.asarray(value)
+
+
+class Tuple(tuple[Any, ...]):
+    """The value of a tuple type, so that it is not taken for several results."""
+
+    __slots__ = ()
+
+
+class Token:
+    """The value of a token."""
+
+    __slots__ = ()
+
+
+_TERMINATORS = {"stablehlo.return", "func.return", "partir.yield", "sdy.return", "chlo.return"}
+
+
+def _is_terminator(op: Operation) -> bool:
+    return op.name in _TERMINATORS

@@ -1,0 +1,131 @@
+"""What a program computes: the whole of it on one device, or device by device on a simulated mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.names import argument_names
+from . import (  # noqa: F401  (each registers its ops)
+    bits,
+    collectives,
+    control,
+    convolution,
+    dots,
+    elementwise,
+    folding,
+    indexing,
+    lapack,
+    loops,
+    normalisation,
+    shapes,
+    solvers,
+    sorting,
+    windows,
+)
+from .compiler import Column, Program, declared
+from .faults import InterpreterError
+from .registry import COMMUNICATION, CONTROL, KERNELS, Array
+
+
+def run(
+    module: ModuleOp,
+    inputs: Sequence[Array],
+    *,
+    observe: Callable[[SSAValue, Array], None] | None = None,
+    reference: bool = False,
+    function: str = "main",
+) -> list[Array]:
+    """The results of `function` on one device; `partir.loop`s run their iterations in order.
+
+    `inputs` are one array an argument, of the declared shape and dtype. With `reference` every float is
+    a double (complex numbers of doubles) and no rounding to narrower types happens; integers stay exact.
+    `observe` is called with every value that an op makes, in order; ops in a loop body many times.
+
+    Raises `InterpreterError` for inputs that do not fit and for ops without a meaning here.
+    """
+    observer = None if observe is None else lambda _, value, array: observe(value, array)
+    program = Program(module, reference=reference, observe=observer)
+    columns = [[array] for array in _fitted(program, function, inputs)]
+    with np.errstate(all="ignore"):
+        results = program.call(function, columns, (0,))
+    return [column[0] for column in results]
+
+
+def run_spmd(
+    module: ModuleOp,
+    mesh: Mesh,
+    inputs: Sequence[Sequence[Array]],
+    *,
+    observe: Callable[[int, SSAValue, Array], None] | None = None,
+    reference: bool = False,
+    function: str = "main",
+) -> list[list[Array]]:
+    """The results of a device-local program on every device: `outputs[device][result]`.
+
+    All devices run in lock step. `inputs[device][argument]` are local arrays; arrays that are equal on
+    several devices are shared, and so is all that is computed from them alone.
+
+    Raises `DeadlockError` when only part of a collective's group reaches it, `InterpreterError` as `run`.
+    """
+    if len(inputs) != mesh.devices:
+        raise InterpreterError(f"inputs for {mesh.devices} devices are needed, got: {len(inputs)}")
+    program = Program(module, devices=mesh.devices, mesh=mesh, reference=reference, observe=observe)
+    fitted = [_fitted(program, function, local) for local in inputs]
+    columns = [_shared([local[k] for local in fitted]) for k in range(len(fitted[0]))]
+    with np.errstate(all="ignore"):
+        results = program.call(function, columns, range(mesh.devices))
+    return [[column[device] for column in results] for device in range(mesh.devices)]
+
+
+def has_meaning(name: str) -> bool:
+    """Whether the interpreter can run ops of this name."""
+    return name in KERNELS or name in CONTROL or name in COMMUNICATION
+
+
+def _fitted(program: Program, function: str, inputs: Sequence[Array]) -> list[Array]:
+    """The inputs checked against the arguments, in the dtypes of the mode."""
+    func = program.symbol(function)
+    types = func.function_type.inputs.data
+    if len(inputs) != len(types):
+        raise InterpreterError(f"{function} takes {len(types)} arguments, got: {len(inputs)}")
+    return [
+        _fit(program, func, index, type_, array)
+        for index, (type_, array) in enumerate(zip(types, inputs, strict=True))
+    ]
+
+
+def _fit(program: Program, func: FuncOp, index: int, type_: Any, array: Any) -> Any:
+    if not isinstance(type_, TensorType):
+        return array
+    array = np.asarray(array)
+    wanted, shape = declared(type_), type_.get_shape()
+    fits = len(shape) == array.ndim and all(
+        n in (-1, m) for n, m in zip(shape, array.shape, strict=True)
+    )
+    stored = program.stored(wanted)
+    if not fits or array.dtype not in (wanted, stored):
+        raise InterpreterError(
+            f"argument {argument_names(func)[index]!r} is {type_}, got: "
+            f"{'x'.join(map(str, array.shape))} of {array.dtype}"
+        )
+    return array.astype(stored, copy=False)
+
+
+def _shared(column: Column) -> Column:
+    """The same object for equal arrays, so that what follows from them is computed once."""
+    result: Column = []
+    seen: dict[Any, Array] = {}
+    by_id: dict[int, Array] = {}
+    for value in column:
+        if id(value) not in by_id:
+            key = (value.shape, np.ascontiguousarray(value).tobytes())
+            by_id[id(value)] = seen.setdefault(key, value)
+        result.append(by_id[id(value)])
+    return result

@@ -1,0 +1,115 @@
+"""What `sort` and `top_k` compute.
+
+Any comparator is sorted by Batcher's network, whose every step compares many pairs at once; ties are
+broken by the original position, so the order is stable. A comparator that is one comparison of integers
+needs no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from xdsl.ir import Operation
+
+from . import numbers
+from .attributes import integer, shape_of, text
+from .bodies import Body
+from .compiler import Context
+from .registry import Array, Kernel, implements, implements_call
+
+
+def network(count: int) -> Iterator[tuple[Array, Array]]:
+    """Batcher's odd-even merge sort: steps of disjoint pairs (low, high) to compare and exchange."""
+    p = 1
+    while p < count:
+        k = p
+        while k >= 1:
+            start = np.arange(k % p, count - k, 2 * k)[:, None] + np.arange(k)
+            low = start.reshape(-1)
+            low = low[low < count - k]
+            same = low // (2 * p) == (low + k) // (2 * p)
+            low = low[same]
+            if low.size:
+                yield low, low + k
+            k //= 2
+        p *= 2
+
+
+def sort(arrays: Sequence[Array], dimension: int, before: Body) -> list[Array]:
+    """Sorts the arrays together along `dimension`; `before(a, b)` says that a comes first."""
+    lines = [np.moveaxis(a, dimension, -1) for a in arrays]
+    order = _key_order(lines, before)
+    if order is None:
+        order = _network_order(lines, before)
+    return [
+        np.moveaxis(np.take_along_axis(line, order, axis=-1), -1, dimension) for line in lines
+    ]
+
+
+def _key_order(lines: Sequence[Array], before: Body) -> Array | None:
+    """The order for a comparator that is one `<` or `>` of integers, or None."""
+    ops = list(before.block.ops)
+    if len(ops) != 2 or ops[0].name != "stablehlo.compare":
+        return None
+    left, right = (list(before.block.args).index(v) if v in before.block.args else -1 for v in ops[0].operands)
+    direction = text(ops[0], "comparison_direction")
+    key = min(left, right) // 2
+    if {left, right} != {2 * key, 2 * key + 1} or key < 0 or direction not in ("LT", "GT"):
+        return None
+    values = lines[key]
+    if not (numbers.is_integer(values.dtype) or values.dtype == numbers.BOOL):
+        return None
+    ascending = (direction == "LT") == (left < right)
+    wide = values.astype(numbers.wide(values.dtype), copy=False)
+    return np.argsort(wide if ascending else np.invert(wide), axis=-1, kind="stable")
+
+
+def _network_order(lines: Sequence[Array], before: Body) -> Array:
+    shape = lines[0].shape
+    work = [np.array(line) for line in lines]
+    order = np.broadcast_to(np.arange(shape[-1]), shape).copy()
+    for low, high in network(shape[-1]):
+        sides = [side for w in work for side in (w[..., low], w[..., high])]
+        swapped = [side for w in work for side in (w[..., high], w[..., low])]
+        (first,), (second,) = before(*sides), before(*swapped)
+        exchange = second | (~first & (order[..., low] > order[..., high]))
+        for w in (*work, order):
+            a, b = w[..., low], w[..., high]
+            w[..., low], w[..., high] = np.where(exchange, b, a), np.where(exchange, a, b)
+    return order
+
+
+def top_k(a: Array, k: int, largest: bool = True) -> list[Array]:
+    """The k largest elements along the last dimension and their positions, equal ones in order."""
+    wide = a.astype(numbers.wide(a.dtype), copy=False)
+    key = numbers.total_order_key(wide) if numbers.is_float(wide.dtype) else wide
+    if numbers.is_float(wide.dtype):
+        nan = np.isnan(wide)
+        key = np.where(nan, np.iinfo(key.dtype).max, np.where(wide == 0, 0, key))
+    order = np.argsort(np.invert(key) if largest else key, axis=-1, kind="stable")[..., :k]
+    return [np.take_along_axis(a, order, axis=-1), order.astype(np.int32)]
+
+
+@implements("stablehlo.sort")
+def _sort(op: Operation, context: Context) -> Kernel:
+    rank = len(shape_of(op.results[0].type))
+    dimension = integer(op, "dimension", -1) % rank
+    before = context.body(op.regions[0])
+    return lambda *arrays: sort(arrays, dimension, before)
+
+
+@implements("chlo.top_k")
+def _top_k(op: Operation, context: Context) -> Kernel:
+    k = integer(op, "k")
+    return lambda a: top_k(a, k)
+
+
+@implements_call("mhlo.topk", "TopK")
+def _top_k_call(op: Operation, context: Context) -> Kernel:
+    k = shape_of(op.results[0].type)[-1]
+    attributes = op.attributes.get("mhlo.attributes")
+    largest = True
+    if attributes is not None and (flag := attributes.data.get("largest")) is not None:  # type: ignore[attr-defined]
+        largest = bool(flag.value.data)
+    return lambda a, *rest: top_k(a, k, largest)
