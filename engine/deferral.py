@@ -1,9 +1,9 @@
 """Which sums stay pending, and through which ops: only where pending sums meet.
 
-A value that is partial over some axes is followed through single-use ops that are linear in it, to an
-op (an addition) whose other side is partial over the same axes. There, and only there, the reduction
-waits: one reduction after the meeting instead of two before it (DESIGN, section 5). Trees of additions
-are reassociated first, so that pending leaves meet.
+A value that is partial over some axes is followed through single-use ops that are linear in it, to
+an op (an addition) whose other side is partial over the same axes. There, and only there, the
+reduction waits: one reduction after the meeting instead of two before it (DESIGN, section 5). Trees
+of additions are reassociated first, so that pending leaves meet.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ADD = "stablehlo.add"
 
 @dataclass
 class Deferrals:
-    """The outcome: `waiting[v]` is what value v still has pending when its one use takes it, `through`
-    the ops that run on pending operands (with what is pending), and the rewiring by reassociation:
-    new operands of an op, and ops that now run just before another."""
+    """The outcome: `waiting[v]` is what value v still has pending when its one use takes it,
+    `through` the ops that run on pending operands (with what is pending), and the rewiring by
+    reassociation: new operands of an op, and ops that now run just before another."""
 
     waiting: dict[int, Pending] = field(default_factory=dict[int, Pending])
     through: dict[int, Pending] = field(default_factory=dict[int, Pending])
@@ -204,7 +204,8 @@ class _View:
         return any(value in barrier for barrier in self.state.barrier)
 
     def _items(self, root: int) -> tuple[list[int], list[int]]:
-        """The additions of the tree that are not themselves pendable, root first, and what they add."""
+        """The additions of the tree that are not themselves pendable, root first, and what they
+        add."""
         graph = self.graph
         upper, items = [root], list[int]()
         stack = list(reversed(graph.operands[root]))
@@ -227,7 +228,8 @@ class _View:
     def _rewire(
         self, root: int, upper: list[int], items: list[int], groups: dict[Pending, list[int]]
     ) -> None:
-        """Adds the members of each group first, then the sums and the rest; all just before the root."""
+        """Adds the members of each group first, then the sums and the rest; all just before the
+        root."""
         ops = sorted(upper)
         ops.remove(root)
         spare = iter([*ops, root])

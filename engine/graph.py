@@ -1,9 +1,10 @@
-"""What is in the module: ops, factors and incidence as plain lists, built once, with no xDSL object.
+"""What is in the module: ops, factors and incidence as plain lists, built once, with no xDSL
+object.
 
 The graph is immutable; the state (nests) lives in `state.py`. Arguments and results of `main` are
 identity ops at the border: arguments come first in the op list, results last. An argument and the
-result that aliases it share one *slot*, and so one nest (DESIGN, section 4, rule 4). Ops with control
-flow are opaque: what their regions capture counts as operands, whole.
+result that aliases it share one *slot*, and so one nest (DESIGN, section 4, rule 4). Ops with
+control flow are opaque: what their regions capture counts as operands, whole.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class OpShape:
     """The factor table of one op kind instance, compiled for the sweeps; shared by equal ops.
 
     `inputs[k][d]` and `outputs[r][d]` are factors major to minor; `where_in[f]` and `where_out[f]`
-    are the (operand or result, dimension) pairs in which factor f occurs; `usable[f]` says whether an
-    axis may tile along f at all.
+    are the (operand or result, dimension) pairs in which factor f occurs; `usable[f]` says whether
+    an axis may tile along f at all.
     """
 
     factors: tuple[Factor, ...]
@@ -335,7 +336,8 @@ def _rule_for(op: Operation, captured: list[SSAValue]) -> Rule:
 
 @dataclass(frozen=True)
 class Source:
-    """Where each op and value of a graph came from, for the lowering: the only bridge back to IR."""
+    """Where each op and value of a graph came from, for the lowering: the only bridge back to
+    IR."""
 
     module: ModuleOp
     function: FuncOp
@@ -356,12 +358,12 @@ def build(module: ModuleOp) -> tuple[Graph, Source]:
     builder = _Builder()
     graph = builder.graph
     source = Source(module, function, {}, {}, {})
-    texts: dict[Attribute, str] = {}
+    texts: dict[int, str] = {}
 
-    def where(location: Attribute) -> str:
-        if location not in texts:
-            texts[location] = location_text(location)
-        return texts[location]
+    def where(location: Attribute) -> str:  # by identity: equal texts are one attribute as read
+        if id(location) not in texts:
+            texts[id(location)] = location_text(location)
+        return texts[id(location)]
 
     names = argument_names(function)
     for ssa, name in zip(block.args, names, strict=True):

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 _UNARY = (
     "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag "
-    "is_finite log log_plus_one logistic negate not popcnt real reduce_precision round_nearest_afz "
-    "round_nearest_even rsqrt sign sine sqrt tan tanh optimization_barrier"
+    "is_finite log log_plus_one logistic negate not popcnt real reduce_precision "
+    "round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh optimization_barrier"
 ).split()
 _BINARY = (
     "add and atan2 compare complex divide maximum minimum multiply or power remainder shift_left "
     "shift_right_arithmetic shift_right_logical subtract xor"
 ).split()
 _CHLO = (
-    "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf is_neg_inf "
-    "is_pos_inf lgamma next_after polygamma sinh square tan zeta"
+    "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf "
+    "is_neg_inf is_pos_inf lgamma next_after polygamma sinh square tan zeta"
 ).split()
 
 RETYPED: frozenset[str] = frozenset(

@@ -1,9 +1,9 @@
 """In which order the axes of one dimension lie, major to minor.
 
-The order is nest order, but the axes that a parameter will be gathered along go minor, so that gathers
-and reduce-scatters act on the minor axis and need no permute (DESIGN, section 5). The order has to be
-the same wherever the same axes meet on connected dimensions: connected (slot, factor) nodes with two
-axes or more form a component, and each component gets one ranking.
+The order is nest order, but the axes that a parameter will be gathered along go minor, so that
+gathers and reduce-scatters act on the minor axis and need no permute (DESIGN, section 5). The order
+has to be the same wherever the same axes meet on connected dimensions: connected (slot, factor)
+nodes with two axes or more form a component, and each component gets one ranking.
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ class Reshard:
     """One collective or free slice, with its cost and where it comes from.
 
     `bytes` is the result size per device, `ring_bytes` what a device sends, both for one execution;
-    `count` the number of executions. `uses` are the (op, operand) pairs it serves, `tactic` the index
-    of the tactic statement whose decision made the two placements differ, `fallback` whether an op
-    that cannot be tiled asked for it.
+    `count` the number of executions. `uses` are the (op, operand) pairs it serves, `tactic` the
+    index of the tactic statement whose decision made the two placements differ, `fallback` whether
+    an op that cannot be tiled asked for it.
     """
 
     move: Move
@@ -232,7 +232,8 @@ class _Planner:
         return len(self.plan.values) - 1
 
     def _settle(self, value: int, local: int) -> None:
-        """Reduces what does not wait, and gathers what a `replicate` wants whole, once for all uses."""
+        """Reduces what does not wait, and gathers what a `replicate` wants whole, once for all
+        uses."""
         spot = self.plan.values[local].spot
         waiting = self.deferrals.waiting.get(value)
         users = self.users.get(value, [])

@@ -17,7 +17,8 @@ from .state import ANY, NONE, State
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why an op might tile a factor: the neighbour op, the value between them, and its dimension."""
+    """Why an op might tile a factor: the neighbour op, the value between them, and its
+    dimension."""
 
     factor: int
     neighbour: int

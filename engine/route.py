@@ -1,8 +1,8 @@
 """How a value gets from one placement to another: the shortest chain of reshards.
 
 Placements here are plain tuples over axis indices. A chain is applied in order: free slices first,
-then reductions (scattered where the target tiles the pending axis), then exchanges and gathers, then
-the remaining slices (DESIGN, section 5).
+then reductions (scattered where the target tiles the pending axis), then exchanges and gathers,
+then the remaining slices (DESIGN, section 5).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ Pending = tuple[tuple[int, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A placement: for each dimension the axes that tile it, major to minor, and what is pending."""
+    """A placement: for each dimension the axes that tile it, major to minor, and what is
+    pending."""
 
     dims: Dims
     pending: Pending = ()
@@ -32,9 +33,9 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One reshard: `kind` is the collective (or `all_slice`); `axes[d]` are the axes that it takes from
-    or gives to dimension d (one entry, the axes, for `all_reduce`); `dims` are (gather, slice) of an
-    all_to_all; `reducer` is ⊕ of a reduction; `before` and `after` are the placements."""
+    """One reshard: `kind` is the collective (or `all_slice`); `axes[d]` are the axes that it takes
+    from or gives to dimension d (one entry, the axes, for `all_reduce`); `dims` are (gather, slice)
+    of an all_to_all; `reducer` is ⊕ of a reduction; `before` and `after` are the placements."""
 
     kind: str
     axes: Dims

@@ -1,8 +1,9 @@
 """How decisions are made: a session holds a state and offers the actions that tactics are made of.
 
-`begin` opens a tactic statement; `tile`, `replicate` and `stop` act; `propagate` runs to the fixed point
-and reports what was inferred. A dimension that only a part of an axis can divide refines the mesh: the
-axis becomes atoms `model.0`, `model.1`, and acting on `model` means acting on all of them (rule 6).
+`begin` opens a tactic statement; `tile`, `replicate` and `stop` act; `propagate` runs to the fixed
+point and reports what was inferred. A dimension that only a part of an axis can divide refines the
+mesh: the axis becomes atoms `model.0`, `model.1`, and acting on `model` means acting on all of them
+(rule 6).
 """
 
 from __future__ import annotations
@@ -143,7 +144,8 @@ class Session:
         return Outcome("done")
 
     def propagate(self) -> Propagation:
-        """Runs every axis that was acted on to its fixed point; refines the mesh where that helps."""
+        """Runs every axis that was acted on to its fixed point; refines the mesh where that
+        helps."""
         decisions = 0
         pending = {axis for _, axis in self.state.changed_since(self._started)}
         while pending:
@@ -200,7 +202,8 @@ class Session:
         return any(a == axis for _, a in self.state.changed_since(0))
 
     def _tiled_on(self, value: int, axis: str) -> int | None:
-        """The dimension that the axis tiles; -1 if decided otherwise; None if nothing is decided."""
+        """The dimension that the axis tiles; -1 if decided otherwise; None if nothing is
+        decided."""
         slot = self.graph.slots[self.graph.producer[value][0]]
         for atom in self._indices(axis):
             if self.state.entry[atom][slot] != NONE:
@@ -225,7 +228,8 @@ class Session:
         made_of = graph.op_shapes[op].outputs[r][dim]
         usable = [f for f in made_of if graph.op_shapes[op].usable[f]]
         if size % self.mesh.size(axis):
-            return f"its local size {size} in dimension {dim} does not divide by {axis}={self.mesh.size(axis)}"
+            parts = self.mesh.size(axis)
+            return f"its local size {size} in dimension {dim} does not divide by {axis}={parts}"
         if not usable:
             return f"{graph.kinds[op]} cannot be tiled along dimension {dim}"
         return f"dimension {dim} cannot take {axis}={self.mesh.size(axis)} there"

@@ -35,7 +35,8 @@ def tensor_of(value: SSAValue) -> AnyTensor:
 
 
 class Emitter:
-    """Inserts ops after `after` (None: at the start of the block), in the order in which they are made."""
+    """Inserts ops after `after` (None: at the start of the block), in the order in which they are
+    made."""
 
     def __init__(self, block: Block, after: Operation | None, location: LocationAttr) -> None:
         self.block = block
@@ -87,10 +88,10 @@ class Emitter:
         return self.binary(stablehlo.MultiplyOp, left, right)
 
     def divide(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.binary(stablehlo.DivOp, left, right)
+        return self.binary(stablehlo.DivideOp, left, right)
 
     def remainder(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.binary(stablehlo.RemOp, left, right)
+        return self.binary(stablehlo.RemainderOp, left, right)
 
     def convert(self, value: SSAValue, element: Attribute) -> SSAValue:
         """The value with another element type; itself if it has that type."""

@@ -1,14 +1,14 @@
-"""How an op of a known kind becomes device-local: its attributes, and the rewrites of special factors.
+"""How an op of a known kind becomes device-local: its attributes, and the rewrites of special
+factors.
 
-Precondition: the op's operands and results have their local types. Each entry of the tables here has
-its name in `engine/local.py`, the whitelist by which the engine plans.
+Precondition: the op's operands and results have their local types. Each entry of the tables here
+has its name in `engine/local.py`, the whitelist by which the engine plans.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, cast
 
 import ml_dtypes
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..engine.graph import OpShape
-from ..partir_dialect import partir, stablehlo
+from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.constants import dense_attribute
 from ..partir_dialect.dtypes import numpy_dtype
 from ..partir_dialect.mesh import Mesh
@@ -76,7 +76,8 @@ def _slice(op: Operation, before: Shape) -> None:
 
 
 def _slice_sizes(op: Operation, before: Shape) -> None:
-    """A dimension that is tiled is taken whole (or one by one): its slice size is the local size."""
+    """A dimension that is tiled is taken whole (or one by one): its slice size is the local
+    size."""
     sizes = _values(op, "slice_sizes")
     local = tensor_of(op.operands[0]).get_shape()
     for d, (whole, tile) in enumerate(zip(before, local, strict=True)):
@@ -107,8 +108,8 @@ def device_index(emit: Emitter, mesh: Mesh, axes: Sequence[str]) -> SSAValue:
 
 
 def _iota(op: Operation, context: Context, emit: Emitter) -> None:
-    """Positions within the tile plus the position of the tile; counted in integers, since a float of
-    few bits cannot add positions."""
+    """Positions within the tile plus the position of the tile; counted in integers, since a float
+    of few bits cannot add positions."""
     result = op.results[0]
     type_ = tensor_of(result)
     ((_, dim),) = context.shape.where_out[context.factor]
@@ -122,49 +123,32 @@ def _iota(op: Operation, context: Context, emit: Emitter) -> None:
     result.replace_all_uses_with(made)
 
 
-_IDENTITY: dict[str, Callable[[np.dtype[Any]], Any]] = {
-    "add": lambda dtype: 0,
-    "or": lambda dtype: 0,
-    "mul": lambda dtype: 1,
-    "and": lambda dtype: True if dtype == np.bool_ else _all_bits(dtype),
-    "max": lambda dtype: _lowest(dtype),
-    "min": lambda dtype: _highest(dtype),
-}
-
-
-def _all_bits(dtype: np.dtype[Any]) -> int:
-    return int(np.iinfo(dtype).max) if dtype.kind == "u" else -1
-
-
-def _lowest(dtype: np.dtype[Any]) -> Any:
-    if dtype == np.bool_:
-        return False
-    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
-
-
-def _highest(dtype: np.dtype[Any]) -> Any:
-    if dtype == np.bool_:
-        return True
-    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
-
-
 def identity_value(reducer: str, element: Attribute) -> Any:
     """The identity element of ⊕ for an element type, as a Python or NumPy number."""
-    dtype = numpy_dtype(element)
-    if dtype.kind == "V" or dtype.name.startswith(("int", "uint")):
-        try:
-            info = ml_dtypes.iinfo(dtype)
-        except ValueError:
-            return _IDENTITY[reducer](dtype)
-        return {"max": info.min, "min": info.max, "and": -1 if info.min < 0 else info.max}.get(
-            reducer, _IDENTITY[reducer](dtype) if reducer in ("add", "or", "mul") else 0
-        )
-    return _IDENTITY[reducer](dtype)
+    if reducer in ("add", "or"):
+        return 0
+    if reducer == "mul":
+        return 1
+    low, high = _range(numpy_dtype(element))
+    if reducer == "and":  # all bits set
+        return high if low == 0 else -1
+    return low if reducer == "max" else high
+
+
+def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value of a type; for floats the infinities."""
+    if dtype == np.bool_:
+        return 0, 1
+    try:
+        info = ml_dtypes.iinfo(dtype)
+    except (ValueError, TypeError):
+        return -np.inf, np.inf
+    return int(info.min), int(info.max)
 
 
 def _init_once(op: Operation, context: Context, emit: Emitter) -> None:
-    """The operand (of a scatter) or the init value (of a reduction) counts on the first device only;
-    on the others it is the identity of ⊕."""
+    """The operand (of a scatter) or the init value (of a reduction) counts on the first device
+    only; on the others it is the identity of ⊕."""
     reducer = context.shape.factors[context.factor].reducer
     assert reducer is not None, op
     index = device_index(emit, context.mesh, context.axes)
@@ -181,15 +165,8 @@ def _init_once(op: Operation, context: Context, emit: Emitter) -> None:
 Rewrite = Callable[[Operation, Context, Emitter], None]
 
 REWRITES: dict[str, Rewrite] = {"iota": _iota, "init_once": _init_once}
-"""Rewrite name -> what it does; ops are emitted before the op (after it where the result changes)."""
+"""Rewrite name -> what it does; ops are emitted before the op (after it where the result
+changes)."""
 
 AFTER: frozenset[str] = frozenset({"iota"})
 """Rewrites that replace the result: their ops come behind the op."""
-
-
-def elements(type_: SSAValue) -> int:
-    """How many elements a tensor value has."""
-    return prod(tensor_of(type_).get_shape())
-
-
-assert stablehlo  # the dialect must be loadable where rewrites run

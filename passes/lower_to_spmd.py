@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     TensorType,
-    UnitAttr,
     i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -26,10 +25,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..engine.graph import Source
 from ..engine.plan import Compute, Plan, Reshard
 from ..engine.route import Move
-from ..partir_dialect import partir
+from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir_attributes import MeshAttr
-from .emit import Emitter, tensor_of
+from .emit import Emitter
 from .localise import AFTER, ATTRIBUTES, REWRITES, Context
 
 BORDER = "partir.border"
@@ -72,8 +71,8 @@ def reshard_op(
 
 
 def permute_pairs(move: Move, axes: tuple[str, ...], mesh: Mesh) -> list[tuple[int, int]]:
-    """Who sends to whom when the axes of a dimension change their order: the device that holds a tile
-    in the old order sends it to the one that holds it in the new order."""
+    """Who sends to whom when the axes of a dimension change their order: the device that holds a
+    tile in the old order sends it to the one that holds it in the new order."""
     before = [tuple(axes[a] for a in dim) for dim in move.before.dims]
     after = [tuple(axes[a] for a in dim) for dim in move.after.dims]
     rest = [name for name in mesh.names if not any(name in dim for dim in before)]
@@ -270,6 +269,3 @@ class _Lowering:
 def is_lowered(module_attributes: dict[str, Attribute]) -> bool:
     """Whether a module is device-local already: it carries a mesh."""
     return isinstance(module_attributes.get("partir.mesh"), MeshAttr)
-
-
-assert tensor_of and UnitAttr

@@ -37,7 +37,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from ..partir_dialect import partir, stablehlo
+from ..partir_dialect import partir_spmd as partir
+from ..partir_dialect import stablehlo
 from ..partir_dialect.constants import dense_attribute
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir_attributes import MeshAttr
@@ -46,9 +47,9 @@ from .emit import Emitter, tensor_of
 
 _REDUCERS: dict[str, type[Operation]] = {
     "add": stablehlo.AddOp,
-    "max": stablehlo.MaxOp,
-    "min": stablehlo.MinOp,
-    "mul": stablehlo.MulOp,
+    "max": stablehlo.MaximumOp,
+    "min": stablehlo.MinimumOp,
+    "mul": stablehlo.MultiplyOp,
     "and": stablehlo.AndOp,
     "or": stablehlo.OrOp,
 }
@@ -188,7 +189,7 @@ class _Function:
                 count *= self.mesh.size(name)
             if tile[d] * count != whole[d]:
                 raise PassFailedException(
-                    f"{op.name}: {count} tiles of a dimension must divide it evenly, got: {whole[d]}"
+                    f"{op.name}: {count} tiles must divide the dimension, got: {whole[d]}"
                 )
 
     def all_gather(self, op: Operation) -> None:
@@ -249,7 +250,7 @@ class _Function:
         whole = tensor_of(op.source).get_shape()
         if whole[sliced] % len(groups[0]):
             raise PassFailedException(
-                f"{op.name}: {len(groups[0])} tiles of a dimension must divide it, got: {whole[sliced]}"
+                f"{op.name}: {len(groups[0])} tiles must divide the dimension, got: {whole[sliced]}"
             )
         properties: dict[str, Attribute] = {
             "split_dimension": IntegerAttr(sliced, i64),
@@ -300,7 +301,7 @@ class _Properties:
     mesh: Mesh
 
     def __post_init__(self) -> None:
-        self.channel = ChannelHandleAttr(handle=1, type=1)
+        self.channel = ChannelHandleAttr.of(handle=1, type=1)
         self._cache: dict[tuple[str, ...], dict[str, Attribute]] = {}
 
     def global_ids(self, axes: tuple[str, ...]) -> dict[str, Attribute]:
