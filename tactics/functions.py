@@ -1,0 +1,189 @@
+"""What can an expression ask of the program? A table of functions over values, axes and structure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import cast
+
+from ..partir_dialect.errors import TacticError
+from .names import compile_pattern
+from .signature import Formal, Signature
+from .values import Axis, Match, Value
+from .world import World
+
+Arguments = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the language: what it takes, what it answers, how."""
+
+    signature: Signature
+    apply: Callable[[World, Arguments], Value]
+
+
+FUNCTIONS: dict[str, Function] = {}
+
+
+def _function(
+    *formals: Formal, name: str | None = None
+) -> Callable[[Callable[[World, Arguments], Value]], Callable[[World, Arguments], Value]]:
+    def register(
+        apply: Callable[[World, Arguments], Value],
+    ) -> Callable[[World, Arguments], Value]:
+        called = name or apply.__name__.strip("_")
+        doc = (apply.__doc__ or "").strip()
+        FUNCTIONS[called] = Function(Signature("function", called, formals, doc), apply)
+        return apply
+
+    return register
+
+
+_X = Formal("x", "one")
+_AXIS = Formal("axis", "axis")
+_DIM = Formal("dim", "number")
+
+
+def _one(arguments: Arguments, name: str = "x") -> Match:
+    return cast("Match", arguments[name])
+
+
+def _axis(arguments: Arguments) -> Axis:
+    return cast("Axis", arguments["axis"])
+
+
+def _shape(world: World, match: Match) -> tuple[int, ...]:
+    return world.graph.shapes[match.value]
+
+
+@_function(_X)
+def rank(world: World, arguments: Arguments) -> Value:
+    """The number of dimensions of a value."""
+    return len(_shape(world, _one(arguments)))
+
+
+def _sized(world: World, arguments: Arguments, shape: tuple[int, ...]) -> int:
+    dim = int(cast("float", arguments["dim"]))
+    if not -len(shape) <= dim < len(shape):
+        raise TacticError(f"{_one(arguments).name} of rank {len(shape)} has no dimension {dim}")
+    return shape[dim]
+
+
+@_function(_X, _DIM)
+def shape(world: World, arguments: Arguments) -> Value:
+    """The size of one dimension of a value."""
+    return _sized(world, arguments, _shape(world, _one(arguments)))
+
+
+@_function(_X, _DIM)
+def local(world: World, arguments: Arguments) -> Value:
+    """The size of one dimension of a device's tile of a value, after the statements so far."""
+    return _sized(world, arguments, world.session.local_shape(_one(arguments).value))
+
+
+@_function(_X)
+def elements(world: World, arguments: Arguments) -> Value:
+    """How many elements a value has."""
+    return prod(_shape(world, _one(arguments)))
+
+
+@_function(_X, name="bytes")
+def bytes_(world: World, arguments: Arguments) -> Value:
+    """How many bytes a value has."""
+    return world.graph.bytes_of(_one(arguments).value)
+
+
+@_function(_X, name="dtype")
+def dtype(world: World, arguments: Arguments) -> Value:
+    """The element type of a value, as text: `"f32"`."""
+    return world.graph.dtypes[_one(arguments).value]
+
+
+@_function(_AXIS)
+def size(world: World, arguments: Arguments) -> Value:
+    """The size of a mesh axis."""
+    return _axis(arguments).size
+
+
+@_function(_X, _AXIS)
+def tiled(world: World, arguments: Arguments) -> Value:
+    """Whether the axis tiles the value already."""
+    return world.session.tiled_dim(_one(arguments).value, _axis(arguments).name) is not None
+
+
+@_function(_X, _AXIS)
+def free_dim(world: World, arguments: Arguments) -> Value:
+    """The first dimension whose local size, after the statements so far, divides by the axis; none if
+    there is no such dimension."""
+    local_shape = world.session.local_shape(_one(arguments).value)
+    by = _axis(arguments).size
+    return next((d for d, extent in enumerate(local_shape) if extent and extent % by == 0), None)
+
+
+@_function(_X, Formal("pattern", "text"))
+def matches(world: World, arguments: Arguments) -> Value:
+    """Whether the value's name matches a pattern."""
+    return compile_pattern(str(arguments["pattern"])).fullmatch(_one(arguments).name) is not None
+
+
+@_function(Formal("x", "target"))
+def count(world: World, arguments: Arguments) -> Value:
+    """How many values a pattern or a role names."""
+    return len(cast("list[Value]", arguments["x"]))
+
+
+@_function(_X)
+def states(world: World, arguments: Arguments) -> Value:
+    """The optimizer state of a parameter, paired by name, shape and use."""
+    index = world.argument_of.get(_one(arguments).value)
+    owned = world.roles.states.get(-1 if index is None else index, ())
+    return [world.named[i] for i in owned]
+
+
+@_function(_AXIS)
+def columns(world: World, arguments: Arguments) -> Value:
+    """Megatron's column weights, found by structure: rows of (weight, dimension)."""
+    found = world.structure.columns(_axis(arguments).size)
+    return [(world.named[column.argument], column.dim) for column in found]
+
+
+@_function()
+def vocabulary(world: World, arguments: Arguments) -> Value:
+    """Embedding tables and the weight of the last product: rows of (weight, vocabulary dimension)."""
+    return [(world.named[a], dim) for a, dim in world.structure.vocabulary()]
+
+
+def _numbers(arguments: Arguments) -> tuple[float, float]:
+    return cast("float", arguments["a"]), cast("float", arguments["b"])
+
+
+_AB = (Formal("a", "number"), Formal("b", "number"))
+
+
+@_function(*_AB, name="min")
+def _min(world: World, arguments: Arguments) -> Value:
+    """The smaller of two numbers."""
+    return min(_numbers(arguments))
+
+
+@_function(*_AB, name="max")
+def _max(world: World, arguments: Arguments) -> Value:
+    """The larger of two numbers."""
+    return max(_numbers(arguments))
+
+
+@_function(Formal("a", "number"))
+def ceil(world: World, arguments: Arguments) -> Value:
+    """The next whole number."""
+    return math.ceil(cast("float", arguments["a"]))
+
+
+@_function(Formal("a", "number"))
+def floor(world: World, arguments: Arguments) -> Value:
+    """The whole number below."""
+    return math.floor(cast("float", arguments["a"]))
+
+
