@@ -54,10 +54,10 @@ DYNAMIC = -1
 Tensor = BaseAttr[TensorType[Attribute]](TensorType)
 """Operands and results that are ranked tensors."""
 
-Integers = BaseAttr[DenseArrayBase[IntegerType]](DenseArrayBase)
+Integers = BaseAttr(cast(type[DenseArrayBase[IntegerType]], DenseArrayBase))
 """Properties that are `array<i64: …>`."""
 
-Int = BaseAttr[IntegerAttr[IntegerType]](IntegerAttr)
+Int = BaseAttr(cast(type[IntegerAttr[IntegerType]], IntegerAttr))
 """Properties that are one integer or `true`/`false`."""
 
 Array = BaseAttr[ArrayAttr[Attribute]](ArrayAttr)
@@ -208,6 +208,7 @@ _KINDS: dict[type[Attribute], str] = {
 def kind_of(element: Attribute) -> str:
     """What an element is: pred, int, uint, float, complex, quant, index or other."""
     if isinstance(element, IntegerType):
+        element = cast(IntegerType, element)
         if element.signedness.data is Signedness.UNSIGNED:
             return "uint"
         if element.width.data == 1:
@@ -247,6 +248,7 @@ def same_type(a: Attribute, b: Attribute) -> bool:
         return True
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return False
+    a, b = cast(AnyTensor, a), cast(AnyTensor, b)
     return a.element_type == b.element_type and same_shape(a.get_shape(), b.get_shape())
 
 

@@ -288,7 +288,7 @@ class AsyncDoneOp(HloOp):
     result = var_result_def()
 
 
-OPS: list[type[HloOp]] = [
+COLLECTIVE_OPS: list[type[HloOp]] = [
     PartitionIdOp, ReplicaIdOp, AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp,
     CollectivePermuteOp, CollectiveBroadcastOp, CrossReplicaSumOp, AsyncStartOp, AsyncDoneOp,
 ]  # fmt: skip

@@ -289,7 +289,7 @@ class BatchNormGradOp(HloOp):
     traits = traits_def(Pure())
 
 
-OPS: list[type[HloOp]] = [
+CONTRACTION_OPS: list[type[HloOp]] = [
     DotGeneralOp, DotOp, EinsumOp, UnaryEinsumOp, ConvolutionOp, DynamicConvOp, FftOp, CholeskyOp,
     TriangularSolveOp, BatchNormInferenceOp, BatchNormTrainingOp, BatchNormGradOp,
 ]  # fmt: skip

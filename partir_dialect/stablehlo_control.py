@@ -352,7 +352,7 @@ class RngBitGeneratorOp(HloOp):
     traits = traits_def(Pure())
 
 
-OPS: list[type[HloOp]] = [
+CONTROL_OPS: list[type[HloOp]] = [
     ReturnOp, WhileOp, CaseOp, IfOp, OptimizationBarrierOp, TupleOp, GetTupleElementOp,
     CustomCallOp, CompositeOp, AfterAllOp, CreateTokenOp, InfeedOp, OutfeedOp, SendOp, RecvOp,
     RngOp, RngBitGeneratorOp,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar, TypeVar, cast
 
-from xdsl.dialects.builtin import ComplexType, Float32Type, Float64Type, i1
+from xdsl.dialects.builtin import AnyFloat, ComplexType, Float32Type, Float64Type, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -107,8 +107,9 @@ class BinaryOp(ElementwiseOp, ABC):
 
 def check_same_types(op: HloOp) -> None:
     """Fails unless all operands and results can be of one type."""
-    first = op._operands[0].type
-    for value in (*op._operands[1:], *op.results):
+    operands = op.operands
+    first = operands[0].type
+    for value in (*operands[1:], *op.results):
         if value.type is not first and not same_type(first, value.type):
             op.fail(f"operands and results must be of one type, got: {first}, {value.type}")
 
@@ -215,7 +216,9 @@ class AbsOp(UnaryOp):
 
 def _real_of(type_: AnyTensor) -> AnyTensor:
     element = type_.element_type
-    return with_element(type_, element.element_type) if isinstance(element, ComplexType) else type_
+    if not isinstance(element, ComplexType):
+        return type_
+    return with_element(type_, cast(ComplexType[AnyFloat], element).element_type)
 
 
 class _ComplexPartOp(ElementwiseOp, ABC):
@@ -482,7 +485,7 @@ BINARY: list[type[HloOp]] = [
     ShiftLeftOp, ShiftRightArithmeticOp, ShiftRightLogicalOp, SubtractOp, XorOp,
 ]  # fmt: skip
 
-OPS: list[type[HloOp]] = [
+ELEMENTWISE_OPS: list[type[HloOp]] = [
     *UNARY, *BINARY, RealOp, ImagOp, ComplexOp, IsFiniteOp, CompareOp, SelectOp, ClampOp,
     ConvertOp, BitcastConvertOp, ReducePrecisionOp, UniformQuantizeOp, UniformDequantizeOp,
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     SameVariadicOperandSize,
@@ -62,17 +63,12 @@ def combiner_region(combiner: str, element_type: Attribute) -> Region:
 
     Raises `KeyError` for a name that is not in `COMBINERS`.
     """
-    scalar = with_shape(_tensor(element_type), ())
+    scalar = TensorType(element_type, ())
     block = Block(arg_types=[scalar, scalar])
-    combined = COMBINERS[combiner.removeprefix("stablehlo.")](*block.args)
+    lhs, rhs = block.args
+    combined = COMBINERS[combiner.removeprefix("stablehlo.")](lhs, rhs)
     block.add_ops([combined, ReturnOp([combined.result])])
     return Region(block)
-
-
-def _tensor(element_type: Attribute):
-    from xdsl.dialects.builtin import TensorType
-
-    return TensorType(element_type, ())
 
 
 def combiner_of(region: Region) -> str | None:
@@ -348,7 +344,7 @@ class ScatterOp(HloOp):
         )
 
 
-OPS: list[type[HloOp]] = [
+REDUCTION_OPS: list[type[HloOp]] = [
     ReduceOp, ReduceWindowOp, SelectAndScatterOp, MapOp, SortOp, GatherOp, DynamicGatherOp,
     TorchIndexSelectOp, ScatterOp,
 ]  # fmt: skip

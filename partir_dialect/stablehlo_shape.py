@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerType,
+    TensorType,
+    i32,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.traits import ConstantLike, Pure
+from xdsl.traits import Pure
 
 from .stablehlo_base import (
     AnyTensor,
@@ -23,11 +31,7 @@ from .stablehlo_base import (
     with_shape,
 )
 
-
-class _ConstantLike(ConstantLike):
-    @classmethod
-    def get_constant_value(cls, op: object) -> Attribute | None:
-        return op.value if isinstance(op, ConstantOp) else None
+AnyDense = DenseIntOrFPElementsAttr[IntegerType | IndexType | AnyFloat]
 
 
 @hlo_op
@@ -40,12 +44,13 @@ class ConstantOp(HloOp):
     name = "stablehlo.constant"
     value = prop_def()
     output = result_def(Tensor)
-    traits = traits_def(Pure(), _ConstantLike())
+    traits = traits_def(Pure())
 
     def __init__(self, value: Attribute, result_type: Attribute | None = None) -> None:
         if result_type is None:
-            assert isinstance(value, DenseIntOrFPElementsAttr), f"a type is needed for {value}"
-            result_type = value.type
+            dense = isinstance(value, DenseIntOrFPElementsAttr)
+            assert dense, f"a result type is needed for {value}"
+            result_type = cast(AnyDense, value).type
         super().__init__(result_types=[result_type], properties={"value": value})
 
 
@@ -421,7 +426,7 @@ def scalar_type(value: SSAValue) -> AnyTensor:
     return with_shape(tensor_of(value), [])
 
 
-OPS: list[type[HloOp]] = [
+SHAPE_OPS: list[type[HloOp]] = [
     ConstantOp, IotaOp, DynamicIotaOp, BroadcastInDimOp, DynamicBroadcastInDimOp, BroadcastOp,
     ReshapeOp, DynamicReshapeOp, TransposeOp, ReverseOp, SliceOp, DynamicSliceOp,
     DynamicUpdateSliceOp, RealDynamicSliceOp, ConcatenateOp, PadOp, DynamicPadOp,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
 from xdsl.parser import AttrParser
@@ -70,7 +70,8 @@ class Struct(Data[tuple[Any, ...]], ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.parts = tuple(part for part in vars(cls).values() if isinstance(part, Part))
+        values = cast(dict[str, Part[Any]], vars(cls)).values()
+        cls.parts = tuple(value for value in values if type(value) is Part)
         for index, part in enumerate(cls.parts):
             part.index = index
 
