@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Dialect, Operation, Region
 
+from ..context import make_context
 from ..errors import ReadError, Span
+from ..printer.generic import RESOURCES
 from .partir import PARTIR
 from .pretty import PrettyReader
 from .special import SPECIAL
 from .templates import link
 
-RESOURCES = "partir.resources"
-"""Module attribute that carries the text of `{-# … #-}`."""
+_FOREIGN = {"arith": "Arith", "cf": "Cf", "scf": "Scf", "shape": "Shape", "tensor": "Tensor"}
+"""xDSL's own dialects that now and then stand beside StableHLO; loaded when met."""
+
+
+def _foreign_dialect(module: str, name: str) -> Callable[[], Dialect]:
+    return lambda: getattr(import_module(f"xdsl.dialects.{module}"), name)
+
+
+def reading_context() -> Context:
+    """The context in which a module is read: all our dialects, and a few of xDSL's."""
+    context = make_context(allow_unregistered=False)
+    for module, name in _FOREIGN.items():
+        context.register_dialect(module, _foreign_dialect(module, name))
+    return context
 
 
 class ModuleReader(PrettyReader):
@@ -88,9 +104,7 @@ def read_module(text: str | bytes, filename: str = "<string>") -> ModuleOp:
     """
     if isinstance(text, bytes):
         text = _decoded(text, filename)
-    from ..context import make_context
-
-    reader = ModuleReader(text, filename, make_context())
+    reader = ModuleReader(text, filename, reading_context())
     limit = sys.getrecursionlimit()
     try:
         sys.setrecursionlimit(max(limit, 6000))
@@ -100,5 +114,3 @@ def read_module(text: str | bytes, filename: str = "<string>") -> ModuleOp:
     finally:
         sys.setrecursionlimit(limit)
 
-
-_ = (Context, UnregisteredOp)

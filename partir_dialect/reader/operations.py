@@ -11,13 +11,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import LocationAttr, StringAttr
+from xdsl.dialects.builtin import LocationAttr, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove
 
+from .bridge import BridgeParser
 from .scanner import unescape
 from .templates import Template, link, make
+from .types import CLOSED_DIALECTS
 from .values import Use, ValueReader, region_of
 
 _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
@@ -28,7 +30,6 @@ _QUOTED_NAME = re.compile(r'"((?:[^"\\\n]|\\[^\n])*)"')
 _NAMES = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
 _MAX_RESULTS = 100_000
 _LONGEST_TEMPLATE = 4_000
-_CLOSED_DIALECTS = frozenset(("builtin", "chlo", "func", "partir", "sdy", "stablehlo", "vhlo"))
 _SHORT_NAMES = {"module": "builtin.module", "return": "func.return", "call": "func.call"}
 
 Argument = tuple[str, Attribute, LocationAttr | None, int]
@@ -49,6 +50,7 @@ class Draft:
     regions: Sequence[Region] = ()
     location: LocationAttr | None = None
     implicit_regions: bool = False
+    made: Operation | None = None
 
 
 class OperationReader(ValueReader):
@@ -56,6 +58,7 @@ class OperationReader(ValueReader):
 
     def start(self) -> None:
         self.start_scopes()
+        self._bridge: BridgeParser | None = None
         self._classes: dict[str, type[Operation]] = {}
         self._own: dict[type[Operation], frozenset[str]] = {}
         self._templates: dict[str, Template | None] = {}
@@ -71,23 +74,25 @@ class OperationReader(ValueReader):
         """The class of an op; an unregistered one for dialects that nobody knows."""
         if (found := self._classes.get(name)) is not None:
             return found
-        found = self.context.get_optional_op(name)
+        found = self.op_context.get_optional_op(name)
         if found is None:
-            dialect = name.partition(".")[0]
-            if dialect in _CLOSED_DIALECTS and self.has_dialect(dialect):
-                known = [op.name for op in self.context.loaded_ops]
+            if name.partition(".")[0] in CLOSED_DIALECTS:
+                known = [op.name for op in self.op_context.loaded_ops]
                 self.fail(f"unknown op, got: {name}", at, name=name, candidates=known)
-            found = self.context.get_optional_op(name)
-        if found is None:
-            from xdsl.dialects.builtin import UnregisteredOp
-
             found = UnregisteredOp.with_name(name)
         self._classes[name] = found
         return found
 
-    def has_dialect(self, name: str) -> bool:
-        """Whether the context knows the dialect, so that an unknown op is a mistake."""
-        return any(dialect.name == name for dialect in self.context.loaded_dialects)
+    def bridged(self, name: str, at: int) -> Draft:
+        """An op whose class brings its own syntax, or a failure if there is no such class."""
+        op_class = self.op_class(name, at)
+        own = getattr(op_class.parse, "__func__", None)
+        if issubclass(op_class, UnregisteredOp) or own is Operation.parse.__func__:  # type: ignore[attr-defined]
+            self.fail(f'op has no pretty form here, write it as "{name}"(…)', at)
+        if self._bridge is None:
+            self._bridge = BridgeParser(self)
+        op = self.nested(lambda: self._bridge.read(op_class, at))  # type: ignore[union-attr]
+        return Draft(name, result_types=[result.type for result in op.results], made=op)
 
     def inherent(self, op_class: type[Operation]) -> frozenset[str]:
         """The names of the properties of an op, under which MLIR knows them."""
@@ -199,7 +204,7 @@ class OperationReader(ValueReader):
         self, start: int, op_end: int, end: int, draft: Draft, op: Operation, counts: list[int]
     ) -> None:
         """Keeps what the line said, if nothing but names and location can differ."""
-        if draft.successors or (draft.regions and not draft.implicit_regions):
+        if draft.made or draft.successors or (draft.regions and not draft.implicit_regions):
             return
         line = self.text[start:op_end]
         if end - start >= _LONGEST_TEMPLATE or "\n" in line or self.text[self.pos : end].strip():
@@ -234,7 +239,7 @@ class OperationReader(ValueReader):
             self.fail(f"op has {total} results, but names are given for: {named}", start)
         op_end = self.pos
         location = draft.location or self.optional_location()
-        op = self.build(draft, at)
+        op = draft.made or self.build(draft, at)
         if location is not None:
             op.location = location
         self.names_of(op.results, results)

@@ -45,10 +45,7 @@ class PrettyReader(OperationReader):
             return draft
         form = format_of(name)
         if form is None:
-            self.op_class(name, at)
-            self.fail(f"op has no pretty form, write it as {name!r}(…)", at)
-        if self.peek("(") and not isinstance(form.parts[:1], tuple):
-            return draft
+            return self.bridged(name, at)
         self._formatted(form, draft)
         return draft
 

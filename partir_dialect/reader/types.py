@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     TupleType,
     UnrankedTensorType,
+    UnregisteredAttr,
     VectorType,
 )
 from xdsl.ir import Attribute
@@ -38,6 +39,8 @@ _INTEGER = re.compile(r"(s|u)?i([1-9]\d{0,7})\Z")
 _DIMENSION = re.compile(r"(\d+|\?)\s*x\s*")
 _DIALECT_SYMBOL = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
 _SIGNS = {None: Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}
+CLOSED_DIALECTS = frozenset(("builtin", "chlo", "func", "partir", "quant", "sdy", "stablehlo"))
+"""Dialects in which an unknown name is a mistake."""
 _MAX_DIMENSION = (1 << 63) - 1
 _DYNAMIC = -1
 
@@ -45,9 +48,11 @@ _DYNAMIC = -1
 class TypeReader(Scanner):
     """The part of the reader that knows types."""
 
-    def __init__(self, text: str, filename: str, context: Context) -> None:
+    def __init__(self, text: str, filename: str, op_context: Context) -> None:
         super().__init__(text, filename)
-        self.context = context
+        self.op_context = op_context
+        self.context = op_context.clone()
+        self.context.allow_unregistered = True
         self.type_memo: dict[str, Attribute] = {}
         self.symbol_memo: dict[str, Attribute] = {}
 
@@ -225,8 +230,16 @@ class TypeReader(Scanner):
             self.fail(error.args[1] if len(error.args) > 1 else str(error), start)
         except (VerifyException, ValueError, NotImplementedError) as error:
             self.fail(str(error).split("\n", maxsplit=1)[0], start)
+        self._check_known(found, start)
         self.symbol_memo[text] = found
         return found
+
+    def _check_known(self, found: Attribute, start: int) -> None:
+        """An attribute of a dialect that is known must be known itself."""
+        if isinstance(found, UnregisteredAttr):
+            name = found.attr_name.data
+            if name.partition(".")[0] in CLOSED_DIALECTS:
+                self.fail(f"unknown attribute or type, got: {name}", start)
 
 
 _FLOAT_SET = set(FLOAT_TYPES.values())
