@@ -1,0 +1,353 @@
+"""From a global program and a script to the device-local program: the whole road in one function.
+
+read → prepare → graph → tactics, one by one → plan → lower → print. What the program has become
+after each tactic is estimated on the plan of that moment, so the report costs no lowering.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..cost.device import DEFAULT, Device, find_device
+from ..cost.estimate import Estimate, estimate
+from ..engine.graph import Graph, Source, build, pair
+from ..engine.plan import Plan
+from ..engine.roles import Roles, donations, find_roles
+from ..engine.session import Session
+from ..partir_dialect.errors import ExpectationError, MeshError
+from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.placement import Placement
+from ..partir_dialect.printer import print_module
+from ..passes.lower_to_spmd import Lowered, lower_to_spmd
+from ..passes.prepare import prepare
+from ..passes.to_stablehlo import to_stablehlo
+from ..tactics import Run, Script, Searcher, Step, Tactic, load, script_of
+from ..tactics import run as run_script
+from .program import Program
+
+FINAL = "final"
+
+Tactics = str | Path | Script | Sequence[Tactic | str]
+"""A path of a script, a parsed script, or tactics as objects or text."""
+
+
+@dataclass
+class Clock:
+    """Seconds by phase."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Adds the time of the block to the phase."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program ready for tactics: its graph with paired arguments and results, and the way back."""
+
+    source: Source
+    graph: Graph
+    roles: Roles
+
+
+def prepare_program(program: Program, clock: Clock | None = None) -> Prepared:
+    """Reads and prepares a program. Raises `PartirError`."""
+    clock = clock or Clock()
+    with clock.phase("read"):
+        module = program.module()
+    with clock.phase("prepare"):
+        prepare(module)
+        graph, source = build(module)
+        roles = find_roles(graph, donations(source.function))
+        pair(graph, dict(roles.pairs))
+    return Prepared(source, graph, roles)
+
+
+def script_from(tactics: Tactics) -> Script:
+    """The script that the caller means; raises `TacticError`."""
+    if isinstance(tactics, Script):
+        return tactics
+    if isinstance(tactics, str | Path):
+        return load(str(tactics))
+    return script_of(tactics)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the program is after one statement of the script (or at the end), on one device."""
+
+    tactic: str
+    seconds: float
+    counts: dict[str, dict[str, int]]
+    estimate: Estimate
+    conflicts: int
+    fallbacks: int
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The entry of the report's `steps`."""
+        return {
+            "tactic": self.tactic,
+            "seconds": round(self.seconds, 6),
+            "collectives": self.counts,
+            "peak_memory_bytes": self.estimate.peak_memory_bytes,
+            "argument_bytes": self.estimate.argument_bytes,
+            "flops": self.estimate.flops,
+            "estimated_time_s": self.estimate.seconds,
+            "conflicts": self.conflicts,
+            "fallbacks": self.fallbacks,
+        }
+
+
+@dataclass
+class Partitioned:
+    """A partitioned program: what it became, how, and the means to check it.
+
+    `steps` is what each statement did, `snapshots` what the program was after it.
+    """
+
+    program: Program
+    mesh: Mesh
+    device: Device
+    session: Session
+    roles: Roles
+    plan: Plan
+    run: Run
+    snapshots: list[Snapshot]
+    clock: Clock
+    _prepared: list[Prepared] = field(default_factory=list[Prepared], repr=False)
+
+    @property
+    def steps(self) -> list[Step]:
+        """What each top-level statement of the script did."""
+        return self.run.steps
+
+    @property
+    def graph(self) -> Graph:
+        """The arrays of the prepared program."""
+        return self.plan.graph
+
+    def fresh(self) -> Prepared:
+        """The prepared program with its IR, not lowered, for the caller to change."""
+        return self._prepared.pop() if self._prepared else prepare_program(self.program)
+
+    def lower(self, source: Source) -> Lowered:
+        """Rewrites the IR of `source` into the device-local program, collectives by mesh axis."""
+        return lower_to_spmd(source, self.plan, self.session.state.mesh)
+
+    def spmd_module(self) -> ModuleOp:
+        """The device-local StableHLO module, for the caller to keep and change."""
+        source = self.fresh().source
+        self.lower(source)
+        to_stablehlo(source.module)
+        return source.module
+
+    @cached_property
+    def spmd_text(self) -> str:
+        """The device-local program as StableHLO text, collectives by device group."""
+        with self.clock.phase("lower"):
+            module = self.spmd_module()
+        with self.clock.phase("print"):
+            return print_module(module)
+
+    @property
+    def shardings(self) -> dict[str, list[list[str]]]:
+        """For each argument and result by flat name, the axes that tile each dimension."""
+        return {
+            entry["name"]: entry["placement"]
+            for entry in (*self.entries("arguments"), *self.entries("results"))
+        }
+
+    def entries(self, side: str) -> list[dict[str, Any]]:
+        """The report's entries of the `arguments` or the `results`."""
+        graph, plan = self.graph, self.plan
+        named = graph.arguments if side == "arguments" else graph.outcomes
+        locals_ = plan.arguments if side == "arguments" else plan.results
+        return [
+            {
+                "name": border.name,
+                "shape": list(graph.shapes[border.value]),
+                "dtype": graph.dtypes[border.value],
+                **_placed(self.whole_axes(plan.placement(local))),
+            }
+            for border, local in zip(named, locals_, strict=True)
+        ]
+
+    def whole_axes(self, placement: Placement) -> Placement:
+        """The placement with the parts of a refined axis (`model.0`, `model.1`) merged again where
+        they stand together."""
+        atoms = {parts: axis for axis, parts in self.session.atoms.items() if len(parts) > 1}
+        return Placement(tuple(_merged(axes, atoms) for axes in placement.dims), placement.pending)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The JSON report, as the public interface describes it."""
+        seconds = {name: 0.0 for name in ("read", "prepare", "tactics", "lower", "print")}
+        return {
+            "program": self.program.filename,
+            "mesh": [{"axis": axis, "size": size} for axis, size in self.mesh.axes],
+            "device": self.device.name,
+            "arguments": self.entries("arguments"),
+            "results": self.entries("results"),
+            "steps": [snapshot.row for snapshot in self.snapshots],
+            "seconds": {k: round(v, 6) for k, v in (seconds | self.clock.seconds).items()},
+        }
+
+    def emit(self, kind: str = "spmd") -> str:
+        """The program in one of the forms of `EMITS`."""
+        return EMITS[kind](self)
+
+    def check_expectations(self) -> None:
+        """Raises `ExpectationError` for the first `expect` of the script that does not hold."""
+        if self.run.failed:
+            first = self.run.failed[0]
+            raise ExpectationError(first.message, span=first.span)
+
+    def verify(self, backend: str = "numpy", seed: int = 0, rtol: float | None = None) -> None:
+        """Runs both programs on the same random inputs; raises `MismatchError` if they differ."""
+        from .verify import verify_partitioned
+
+        verify_partitioned(self, backend=backend, seed=seed, rtol=rtol)
+
+
+def _placed(placement: Placement) -> dict[str, Any]:
+    return {
+        "placement": [list(axes) for axes in placement.dims],
+        "partial": [axis for axis, _ in placement.pending],
+    }
+
+
+def _merged(axes: tuple[str, ...], atoms: dict[tuple[str, ...], str]) -> tuple[str, ...]:
+    found: list[str] = []
+    at = 0
+    while at < len(axes):
+        parts = next((p for p in atoms if axes[at : at + len(p)] == p), None)
+        found.append(axes[at] if parts is None else atoms[parts])
+        at += 1 if parts is None else len(parts)
+    return tuple(found)
+
+
+def _spmd(result: Partitioned) -> str:
+    return result.spmd_text
+
+
+def _shardings(result: Partitioned) -> str:
+    return json.dumps(result.shardings, indent=1)
+
+
+EMITS = {"spmd": _spmd, "shardings": _shardings}
+
+
+def partition(
+    program: Program,
+    mesh: Mesh | None = None,
+    tactics: Tactics = (),
+    *,
+    device: str | None = None,
+    strict: bool = False,
+    searcher: Searcher | None = None,
+    expectations: bool = True,
+) -> Partitioned:
+    """Partitions a program over a mesh as the tactics say.
+
+    `mesh` and `device` default to those that the script names. With `strict` a tactic that changes
+    nothing is an error. Raises `PartirError` and its kinds; `ExpectationError` for an `expect` that
+    does not hold unless `expectations` is false (`Partitioned.check_expectations` raises it later).
+    """
+    script = script_from(tactics)
+    mesh = mesh or mesh_of(script)
+    model = find_device(device or script.device or DEFAULT)
+    clock = Clock()
+    prepared = prepare_program(program, clock)
+    with clock.phase("tactics"):
+        session = Session(prepared.graph, mesh)
+        recorder = _Recorder(session, prepared.roles, model)
+        run = run_script(
+            script,
+            session,
+            roles=prepared.roles,
+            searcher=searcher,
+            measure=recorder.measure,
+            strict=strict,
+            after=recorder.after,
+        )
+        plan = recorder.final()
+    result = Partitioned(
+        program,
+        mesh,
+        model,
+        session,
+        prepared.roles,
+        plan,
+        run,
+        recorder.snapshots,
+        clock,
+        [prepared],
+    )
+    if expectations:
+        result.check_expectations()
+    return result
+
+
+def mesh_of(script: Script) -> Mesh:
+    """The mesh that the script names; raises `MeshError` if it names none."""
+    if script.mesh is None:
+        raise MeshError("which mesh? neither --mesh nor the script names one")
+    return Mesh([(size.axis, size.size) for size in script.mesh.sizes])
+
+
+class _Recorder:
+    """Takes a snapshot after every statement."""
+
+    def __init__(self, session: Session, roles: Roles, device: Device) -> None:
+        self.session = session
+        self.donated = frozenset(roles.pairs)
+        self.device = device
+        self.snapshots: list[Snapshot] = []
+        self.started = time.perf_counter()
+
+    def measure(self, session: Session) -> dict[str, float]:
+        """The quantities that an `expect` may ask for beside the counts."""
+        found = estimate(session.plan(), self.device, self.donated)
+        return {
+            "peak_memory_bytes": found.peak_memory_bytes,
+            "flops": found.flops,
+            "estimated_time_s": found.seconds,
+        }
+
+    def after(self, step: Step) -> None:
+        """Records what the statement led to."""
+        self.take(step.tactic, self.session.plan(), step.conflicts)
+
+    def take(self, tactic: str, plan: Plan, conflicts: int) -> None:
+        """Records a plan under the name of a tactic."""
+        now = time.perf_counter()
+        cost = estimate(plan, self.device, self.donated)
+        self.snapshots.append(
+            Snapshot(
+                tactic, now - self.started, plan.counts(), cost, conflicts, len(plan.fallbacks)
+            )
+        )
+        self.started = now
+
+    def final(self) -> Plan:
+        """The plan of the final state, recorded as the last step."""
+        plan = self.session.plan()
+        conflicts = len(self.session.open_conflicts())
+        self.take(FINAL, plan, conflicts)
+        return plan
