@@ -130,7 +130,8 @@ def _generate(
 ) -> tuple[Array, Array]:
     if algorithm == "THREE_FRY":
         return threefry_bits(state[:2], shape, width)
-    padded = np.concatenate([state, np.zeros(3 - len(state), np.uint64)])
+    # XLA: without a third word the key is the high half of the counter, and a carry is lost.
+    padded = state if len(state) >= 3 else np.array([state[0], state[1], state[0]], np.uint64)
     after, bits = philox_bits(padded, shape, width)
     return after[: len(state)], bits
 

@@ -1,0 +1,131 @@
+"""Does the partitioned program compute the same? Three runs say it: SPMD, global, and global in doubles.
+
+Floats are equal when |SPMD − reference| ≤ 4·|global − reference| + 8·ε·max|reference|: the partitioned program
+may be as far from the truth as rounding takes the global one, and a few times that. Where the error of the
+global run is small by chance, the error of the whole array stands in for it. Integers are equal exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from . import numbers
+from .registry import Array
+
+_FLIPS = 1e-3  # this part of the elements may be flips (a maximum that moved) in the global run itself
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The element that differs most, in units of what was allowed.
+
+    `index` is its place, `spmd`, `global_` and `reference` its three values, `bound` the largest
+    |spmd − reference| that would have been equal, `count` how many elements differ.
+    """
+
+    index: tuple[int, ...]
+    spmd: Any
+    global_: Any
+    reference: Any
+    bound: float
+    count: int
+
+    def __str__(self) -> str:
+        place = f"[{', '.join(map(str, self.index))}]"
+        more = f" and {self.count - 1} more" if self.count > 1 else ""
+        return (
+            f"at {place}{more}: {self.spmd} is not {self.global_} "
+            f"(reference {self.reference}, allowed difference {self.bound:.3g})"
+        )
+
+
+def epsilon(dtype: np.dtype[Any]) -> float:
+    """The distance from 1 to the next number of a real or complex floating-point dtype."""
+    if dtype.kind == "c":
+        dtype = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+    return float(ml_dtypes.finfo(dtype).eps)
+
+
+def compare(
+    reference: Array,
+    global_: Array,
+    spmd: Array,
+    dtype: np.dtype[Any] | None = None,
+    rtol: float | None = None,
+) -> Mismatch | None:
+    """None when `spmd` equals `global_` in the sense of this module, else where they differ most.
+
+    All three arrays have one shape; `dtype` is the declared dtype (that of `global_` by default). With
+    `rtol` the bound is rtol·(|reference| + max|reference|·ε) instead. Infinities and NaNs of the global
+    run must be the same in the SPMD run.
+    """
+    dtype = np.dtype(dtype) if dtype is not None else global_.dtype
+    if spmd.shape != global_.shape:
+        return Mismatch((), spmd.shape, global_.shape, reference.shape, 0.0, max(1, global_.size))
+    if not numbers.is_float(dtype) and dtype.kind != "c":
+        differs = np.asarray(spmd != global_)
+        return _worst(differs.astype(np.float64), differs, reference, global_, spmd, np.zeros(()))
+    return _compare_floats(reference, global_, spmd, epsilon(dtype), rtol)
+
+
+def _compare_floats(
+    reference: Array, global_: Array, spmd: Array, eps: float, rtol: float | None
+) -> Mismatch | None:
+    exact, one, two = _double(reference), _double(global_), _double(spmd)
+    finite = np.isfinite(one)
+    known = np.where(finite & np.isfinite(exact), exact, np.where(finite, one, 0))
+    same = (one == two) | (np.isnan(one) & np.isnan(two))
+    error = np.abs(np.where(finite, two - known, 0))
+    error = np.where(finite | same, np.where(np.isnan(error), np.inf, error), np.inf)
+    scale = float(np.abs(known).max(initial=0.0))
+    bound = _bound(np.abs(np.where(finite, one - known, 0)), known, scale, eps, rtol)
+    differs = (error > bound) & ~(same if rtol is None else np.zeros_like(same))
+    return _worst(error / np.maximum(bound, 1e-300), differs, reference, global_, spmd, bound)
+
+
+def _bound(
+    noise: Array, known: Array, scale: float, eps: float, rtol: float | None
+) -> Array:
+    if rtol is not None:
+        return rtol * (np.abs(known) + eps * scale)
+    return 4 * np.maximum(noise, typical_noise(noise, scale, eps)) + 8 * eps * scale
+
+
+def typical_noise(noise: Array, scale: float, eps: float) -> float:
+    """How far rounding takes an element of the global run: the largest error, but when that is no
+    rounding (a maximum or a sign that flipped) the largest without the few flipped elements."""
+    largest = float(noise.max(initial=0.0))
+    if largest <= np.sqrt(eps) * scale:
+        return largest
+    return float(np.quantile(noise, 1 - _FLIPS, method="lower"))
+
+
+def _double(a: Array) -> Array:
+    return a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+
+
+def _worst(
+    badness: Array, differs: Array, reference: Array, global_: Array, spmd: Array, bound: Array
+) -> Mismatch | None:
+    if not differs.any():
+        return None
+    flat = int(np.argmax(np.where(differs, np.nan_to_num(badness, nan=np.inf), -1)))
+    index = tuple(int(i) for i in np.unravel_index(flat, differs.shape))
+    limit = float(np.broadcast_to(bound, differs.shape)[index])
+    return Mismatch(
+        index, spmd[index], global_[index], reference[index], limit, int(differs.sum())
+    )
+
+
+def not_finite(array: Array) -> tuple[int, ...] | None:
+    """The index of the first NaN or infinity, or None."""
+    if array.dtype.kind in "biu" or numbers.is_integer(array.dtype):
+        return None
+    wrong = ~np.isfinite(array if array.dtype.kind == "c" else array.astype(np.float64))
+    if not wrong.any():
+        return None
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
