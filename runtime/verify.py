@@ -1,0 +1,250 @@
+"""Does the partitioned program compute what the global program computes?
+
+Both run on the same random inputs, and so does the global program in float64. Equal means, element
+by element, |SPMD - reference| <= 4 |global - reference| + 8 eps max|reference| for floats, and the
+same values for integers, on every single device. If that fails, both programs run again with every
+value observed, and the first op whose value differs is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ..engine.plan import Compute
+from ..interp import run, run_spmd
+from ..partir_dialect.errors import MismatchError, PartirError
+from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.reader import read_module
+from .border import Border, Edge, read_border
+from .inputs import draw_inputs
+from .program import Program
+
+if TYPE_CHECKING:
+    from .partition import Partitioned, Prepared
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BACKENDS = ("numpy", "xla")
+LOOSE = 1e-3
+"""When the first differing op is looked for: relative to the largest element of a value."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a result may be from the reference; `rtol` (of the largest element) overrides."""
+
+    rtol: float | None = None
+
+    def allowed(self, given: Array, reference: Array, dtype: np.dtype[Any]) -> Array:
+        """The bound for each element, given what the global program computes in its own types."""
+        largest = float(np.max(np.abs(reference), initial=0.0))
+        if self.rtol is not None:
+            return np.full(reference.shape, self.rtol * largest)
+        return 4 * np.abs(given - reference) + 8 * float(ml_dtypes.finfo(dtype).eps) * largest
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One result of the global program, in its own types and in float64."""
+
+    edge: Edge
+    given: Array
+    reference: Array
+
+    def differs(self, tile: Array, device: int, mesh: Mesh, tolerance: Tolerance) -> str | None:
+        """None if the tile of a device is what it should be, else where and how it differs."""
+        index = self.edge.index(device, mesh)
+        given, reference = self.given[index], self.reference[index]
+        if tile.shape != given.shape or tile.dtype != given.dtype:
+            return f"is {tile.dtype}{list(tile.shape)}, wanted {given.dtype}{list(given.shape)}"
+        if not is_inexact(tile.dtype):
+            wrong = tile != given
+        else:
+            wide, given = _wide(tile), _wide(given)
+            bound = tolerance.allowed(given, reference, tile.dtype)
+            wrong = ~(np.abs(wide - reference) <= bound)
+        if not np.any(wrong):
+            return None
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        place = [int(s.start) + i for s, i in zip(index, at, strict=True)]
+        return f"at {place} it is {tile[at]}, the global program has {given[at]}"
+
+
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is of floats (ml_dtypes' included) or complex numbers."""
+    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+# --- the check ----------------------------------------------------------------------------------
+
+
+def verify_partitioned(
+    result: Partitioned, *, backend: str = "numpy", seed: int = 0, rtol: float | None = None
+) -> None:
+    """Checks a partitioned program by the text that it prints. Raises `MismatchError`."""
+    prepared = result.fresh()
+    inputs = draw_inputs(prepared.source.function, result.roles.roles, seed)
+    spmd = read_module(result.spmd_text, "<spmd>")
+    fault = _compare(
+        result.program, inputs, spmd, result.spmd_text, result.session.state.mesh, backend, rtol
+    )
+    if fault is not None:
+        first = first_difference(result, prepared, inputs)
+        raise MismatchError(fault + (f"; {first}" if first else ""))
+
+
+def verify_spmd(
+    program: Program,
+    spmd: Program,
+    mesh: Mesh,
+    *,
+    backend: str = "numpy",
+    seed: int = 0,
+    rtol: float | None = None,
+) -> None:
+    """Checks a device-local program that was written before. Raises `MismatchError`."""
+    from .partition import prepare_program
+
+    prepared = prepare_program(program)
+    inputs = draw_inputs(prepared.source.function, prepared.roles.roles, seed)
+    fault = _compare(program, inputs, spmd.module(), spmd.text, mesh, backend, rtol)
+    if fault is not None:
+        raise MismatchError(fault)
+
+
+def _compare(
+    program: Program,
+    inputs: Sequence[Array],
+    spmd: ModuleOp,
+    text: str,
+    mesh: Mesh,
+    backend: str,
+    rtol: float | None,
+) -> str | None:
+    """What differs first among the results, or None."""
+    border = read_border(spmd, mesh)
+    _check_border(border, program)
+    expected = _expected(program, inputs, border, backend)
+    local = border.scatter(inputs, mesh)
+    if backend == "numpy":
+        outputs = run_spmd(spmd, mesh, local)
+    else:
+        from .xla import run_on_xla
+
+        outputs = run_on_xla(text, mesh, local)
+    tolerance = Tolerance(rtol)
+    for k, want in enumerate(expected):
+        for device in range(mesh.devices):
+            fault = want.differs(outputs[device][k], device, mesh, tolerance)
+            if fault is not None:
+                return f"result {want.edge.name!r} differs on device {device}: {fault}"
+    return None
+
+
+def _check_border(border: Border, program: Program) -> None:
+    for edges, tensors in (
+        (border.arguments, program.arguments),
+        (border.results, program.results),
+    ):
+        if [edge.shape for edge in edges] != [tensor.shape for tensor in tensors]:
+            raise PartirError(
+                f"the device-local program is not one of {program.filename!r}: "
+                f"it has {[list(edge.shape) for edge in edges]}"
+            )
+
+
+def _expected(
+    program: Program, inputs: Sequence[Array], border: Border, backend: str
+) -> list[Expected]:
+    """The global program's results; raises `MismatchError` where they are no numbers."""
+    module = program.module()
+    reference = run(module, inputs, reference=True)
+    if backend == "numpy":
+        given = run(module, inputs)
+    else:
+        from .xla import run_on_xla
+
+        (given,) = run_on_xla(program.text, Mesh(device=1), [list(inputs)])
+    found: list[Expected] = []
+    for edge, mine, exact in zip(border.results, given, reference, strict=True):
+        if is_inexact(mine.dtype) and not np.all(np.isfinite(_wide(mine))):
+            raise MismatchError(f"the global program gives NaN or inf in result {edge.name!r}")
+        found.append(Expected(edge, mine, exact))
+    return found
+
+
+# --- where it begins ----------------------------------------------------------------------------
+
+
+def first_difference(
+    result: Partitioned, prepared: Prepared, inputs: Sequence[Array]
+) -> str | None:
+    """The first op, in the plan's order, of which a device has another value than the global
+    program: its kind, location, device and index. None if no value differs by much."""
+    mesh, plan, graph = result.session.state.mesh, result.plan, result.graph
+    wanted = _observe_global(prepared, inputs)
+    source = result.fresh().source
+    lowered = result.lower(source)
+    held: dict[SSAValue, dict[int, Array]] = {}
+
+    def observe(device: int, value: SSAValue, array: Array) -> None:
+        held.setdefault(value, {})[device] = array
+
+    border = read_border(source.module, mesh)
+    run_spmd(source.module, mesh, border.scatter(inputs, mesh), observe=observe)
+    for step in plan.steps:
+        for local in step.outputs if isinstance(step, Compute) else (step.target,):
+            ssa, value = lowered.values[local], plan.values[local].value
+            placement = plan.placement(local)
+            if ssa is None or placement.pending or value not in wanted:
+                continue
+            edge = Edge("", graph.shapes[value], placement)
+            for device, tile in sorted(held.get(ssa, {}).items()):
+                want = wanted[value][edge.index(device, mesh)]
+                at = _first_far(tile, want)
+                if at is not None:
+                    kind = graph.kinds[step.op] if isinstance(step, Compute) else step.kind
+                    place = graph.locations[graph.producer[value][0]] or "an unknown place"
+                    return (
+                        f"the first op that differs is {kind} at {place}, on device {device} "
+                        f"at {list(at)}: {tile[at]}, globally {want[at]}"
+                    )
+    return None
+
+
+def _observe_global(prepared: Prepared, inputs: Sequence[Array]) -> dict[int, Array]:
+    """Every value of the global program by its number in the graph."""
+    numbers = {ssa: number for number, ssa in prepared.source.values.items()}
+    found: dict[int, Array] = {}
+
+    def observe(value: SSAValue, array: Array) -> None:
+        if value in numbers:
+            found[numbers[value]] = array
+
+    run(prepared.source.module, inputs, observe=observe)
+    return found
+
+
+def _first_far(tile: Array, want: Array) -> tuple[int, ...] | None:
+    """The index of the first element that is far from what is wanted."""
+    if tile.shape != want.shape:
+        return (0,) * tile.ndim
+    if not is_inexact(tile.dtype):
+        wrong = tile != want
+    else:
+        a, b = _wide(tile), _wide(want)
+        finite = np.where(np.isfinite(b), np.abs(b), 0.0)
+        wrong = ~(np.abs(a - b) <= LOOSE * np.max(finite, initial=0.0)) & ~(a == b)
+        wrong &= ~(np.isnan(a) & np.isnan(b))
+    return tuple(int(i) for i in np.argwhere(wrong)[0]) if np.any(wrong) else None
