@@ -222,10 +222,22 @@ def enclosing_loops(op: Operation) -> Iterator[LoopOp]:
 def _dependent(loop: LoopOp) -> set[SSAValue]:
     """The values of the body that differ between iterations."""
     differ: set[SSAValue] = {loop.index}
-    for op in loop.body.block.ops:
-        if any(operand in differ for inner in op.walk() for operand in inner.operands):
-            differ.update(op.results)
+    _spread(loop.body.block, differ)
     return differ
+
+
+def _spread(block: Block, differ: set[SSAValue]) -> None:
+    """Adds what is made from values that differ; result by result where that is known."""
+    for op in block.ops:
+        if isinstance(op, LoopOp):
+            _spread(op.body.block, differ)
+            made = zip(op.res, op.yielded, strict=True)
+            differ.update(result for result, value in made if value in differ)
+        elif op.name == "stablehlo.optimization_barrier":
+            pairs = zip(op.results, op.operands, strict=True)
+            differ.update(result for result, operand in pairs if operand in differ)
+        elif any(operand in differ for inner in op.walk() for operand in inner.operands):
+            differ.update(op.results)
 
 
 def _check_types(action: Attribute, inner: Tensor, outer: Tensor, size: int) -> None:

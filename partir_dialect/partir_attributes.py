@@ -1,4 +1,4 @@
-"""How are meshes, nests, actions and borders written in the IR? Thin wrappers over frozen values."""
+"""How are meshes, nests, actions and borders written in the IR? Wrappers over frozen values."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def factor_index(letter: str) -> int | None:
 class NestEntry:
     """One loop of a nest: `axis` runs along a factor, or the op is in a loop that others close.
 
-    One of three: `factor` is an index into the factors of the op's rule; `pending` is the reducer of a
-    sum that the operands bring and the result carries on; neither means that all iterations do the
-    same (`any`). On an argument, a result or a loop's carry the factors are the dimensions.
+    One of three: `factor` is an index into the factors of the op's rule; `pending` is the reducer
+    of a sum that the operands bring and the result carries on; neither means that all iterations do
+    the same (`any`). On an argument, a result or a loop's carry the factors are the dimensions.
     """
 
     axis: str

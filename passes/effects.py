@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator, Pure
 
@@ -33,7 +33,7 @@ _UNMERGED = frozenset({"stablehlo.optimization_barrier"})
 
 def _says_effect(op: Operation) -> bool:
     flag = op.properties.get("has_side_effect")
-    if isinstance(flag, BoolAttr | IntegerAttr):
+    if isinstance(flag, IntegerAttr):
         return bool(flag.value.data)
     return False
 

@@ -38,7 +38,7 @@ def clone_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
         properties=op.properties.copy(),
         attributes=op.attributes.copy(),
         location=op.location,
-        regions=[_clone_region(region, values) for region in op.regions],
+        regions=[clone_region(region, values) for region in op.regions],
     )
     for old, new in zip(op.results, copy.results, strict=True):
         values[old] = new
@@ -46,7 +46,8 @@ def clone_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
     return copy
 
 
-def _clone_region(region: Region, values: dict[SSAValue, SSAValue]) -> Region:
+def clone_region(region: Region, values: dict[SSAValue, SSAValue]) -> Region:
+    """A copy of `region`; `values` is as in `clone_op`."""
     blocks: list[Block] = []
     for block in region.blocks:
         copy = Block(arg_types=[arg.type for arg in block.args])
@@ -178,6 +179,7 @@ def _inline_call(call: Operation, callee: FuncOp, *, take: bool) -> None:
         if new.name_hint is None:
             new.name_hint = result.name_hint
         result.replace_all_uses_with(new)
+    call.detach()
     call.erase()
     if take:
         callee.detach()

@@ -1,7 +1,7 @@
-"""How is a program made ready for partitioning? One function, nothing said twice, nothing unused.
+"""How is a program made ready for partitioning? One function, nothing twice, nothing unused.
 
-Precondition: any valid module. Postcondition: the public functions call nothing; no private function
-is left that nothing names; equal ops are merged, except views of one parameter, generated values,
+Precondition: any valid module. Postcondition: public functions call nothing; no private function
+is left that none names; equal ops are merged, except views of one parameter, generated values,
 and whatever has an effect or a generator's state; every generated value has one use; argument and
 result attributes and all locations are as before.
 
