@@ -50,18 +50,47 @@ def epsilon(dtype: np.dtype[Any]) -> float:
     return float(ml_dtypes.finfo(dtype).eps)
 
 
+def allowed(
+    reference: Array,
+    global_: Array,
+    dtype: np.dtype[Any] | None = None,
+    rtol: float | None = None,
+) -> Array:
+    """How far from `reference` each element of a partitioned run may be, in absolute terms.
+
+    Takes whole results (the error of the whole array counts), of which tiles are then compared. With
+    `rtol` it is rtol·max|reference| everywhere. Zero where the reference is no number.
+    """
+    eps = epsilon(np.dtype(dtype) if dtype is not None else global_.dtype)
+    known, noise = _known(reference, global_)
+    scale = float(np.abs(known).max(initial=0.0))
+    if rtol is not None:
+        return np.full(known.shape, rtol * scale)
+    return 4 * np.maximum(noise, typical_noise(noise, scale, eps)) + 8 * eps * scale
+
+
+def _known(reference: Array, global_: Array) -> tuple[Array, Array]:
+    """The reference where it is a number (else the global value, else 0), and the global error."""
+    exact, one = _double(reference), _double(global_)
+    finite = np.isfinite(one)
+    known = np.where(finite & np.isfinite(exact), exact, np.where(finite, one, 0))
+    return known, np.abs(np.where(finite, one - known, 0))
+
+
 def compare(
     reference: Array,
     global_: Array,
     spmd: Array,
     dtype: np.dtype[Any] | None = None,
     rtol: float | None = None,
+    *,
+    bound: Array | None = None,
 ) -> Mismatch | None:
     """None when `spmd` equals `global_` in the sense of this module, else where they differ most.
 
-    All three arrays have one shape; `dtype` is the declared dtype (that of `global_` by default). With
-    `rtol` the bound is rtol·(|reference| + max|reference|·ε) instead. Infinities and NaNs of the global
-    run must be the same in the SPMD run.
+    All three arrays have one shape; `dtype` is the declared dtype (that of `global_` by default). `bound`
+    is what `allowed` gives, for the tile that is compared; without it, it is computed from these arrays.
+    Infinities and NaNs of the global run must be the same in the SPMD run.
     """
     dtype = np.dtype(dtype) if dtype is not None else global_.dtype
     if spmd.shape != global_.shape:
@@ -69,30 +98,15 @@ def compare(
     if not numbers.is_float(dtype) and dtype.kind != "c":
         differs = np.asarray(spmd != global_)
         return _worst(differs.astype(np.float64), differs, reference, global_, spmd, np.zeros(()))
-    return _compare_floats(reference, global_, spmd, epsilon(dtype), rtol)
-
-
-def _compare_floats(
-    reference: Array, global_: Array, spmd: Array, eps: float, rtol: float | None
-) -> Mismatch | None:
-    exact, one, two = _double(reference), _double(global_), _double(spmd)
-    finite = np.isfinite(one)
-    known = np.where(finite & np.isfinite(exact), exact, np.where(finite, one, 0))
+    if bound is None:
+        bound = allowed(reference, global_, dtype, rtol)
+    known, _ = _known(reference, global_)
+    one, two = _double(global_), _double(spmd)
     same = (one == two) | (np.isnan(one) & np.isnan(two))
-    error = np.abs(np.where(finite, two - known, 0))
-    error = np.where(finite | same, np.where(np.isnan(error), np.inf, error), np.inf)
-    scale = float(np.abs(known).max(initial=0.0))
-    bound = _bound(np.abs(np.where(finite, one - known, 0)), known, scale, eps, rtol)
-    differs = (error > bound) & ~(same if rtol is None else np.zeros_like(same))
+    error = np.abs(np.where(np.isfinite(one), two - known, np.inf))
+    error = np.where(np.isnan(error), np.inf, error)
+    differs = (error > bound) & ~same
     return _worst(error / np.maximum(bound, 1e-300), differs, reference, global_, spmd, bound)
-
-
-def _bound(
-    noise: Array, known: Array, scale: float, eps: float, rtol: float | None
-) -> Array:
-    if rtol is not None:
-        return rtol * (np.abs(known) + eps * scale)
-    return 4 * np.maximum(noise, typical_noise(noise, scale, eps)) + 8 * eps * scale
 
 
 def typical_noise(noise: Array, scale: float, eps: float) -> float:
