@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
 def read_report(path: str) -> dict[str, Any]:
     """A report as `--report` writes it; raises `PartirError` if it is none."""
     try:
-        report: dict[str, Any] = json.loads(read_file(path))
+        report: Any = json.loads(read_file(path))
     except json.JSONDecodeError as error:
         raise PartirError(f"no JSON: {path!r}: {error}") from error
     steps = report.get("steps") if isinstance(report, dict) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from ..cost.device import Device
 
 COLLECTIVES = {
     "all_gather": "all_gather",
@@ -20,11 +23,11 @@ COLLECTIVES = {
 PIPE_WIDTH = 200
 
 
-def console(*, error: bool = False, record: bool = False) -> Console:
+def console(*, error: bool = False) -> Console:
     """A console on standard output (or error), wide enough for the tables when piped."""
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH
-    return Console(file=stream, width=width, record=record, highlight=False, soft_wrap=False)
+    return Console(file=stream, width=width, highlight=False)
 
 
 def amount(value: float) -> str:
@@ -44,6 +47,29 @@ def duration(seconds: float) -> str:
         if seconds * factor < 1000:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def page(table: Table) -> str:
+    """The table as a page of HTML."""
+    recorder = Console(file=io.StringIO(), width=PIPE_WIDTH, record=True, highlight=False)
+    recorder.print(table)
+    return recorder.export_html(inline_styles=True)
+
+
+def devices_table(devices: Sequence[Device]) -> Table:
+    """A row for each device model."""
+    table = Table(title="device models", title_justify="left")
+    for name in ("name", "memory", "memory bandwidth", "link bandwidth", "f32", "bf16"):
+        table.add_column(name, justify="left" if name == "name" else "right", no_wrap=True)
+    for device in devices:
+        table.add_row(
+            device.name,
+            f"{device.memory / 2**30:.3g} GiB",
+            f"{amount(device.memory_bandwidth)}/s",
+            f"{amount(device.link_bandwidth)}/s",
+            *(f"{device.peak(dtype) / 1e12:.3g} TFLOP/s" for dtype in ("f32", "bf16")),
+        )
+    return table
 
 
 def _collective(entry: Mapping[str, int]) -> str:

@@ -1,7 +1,7 @@
 """How does each global argument and result map to the local one of every device?
 
-A device-local module says it itself, in the string attribute `partir.border` of main's arguments and
-results: the flat name, the global shape, and for each dimension the axes that tile it, major to minor.
+A device-local module says it itself, in the string attribute `partir.border` of main's arguments
+and results: the global shape, and for each dimension the axes that tile it, major to minor.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Edge:
         ]
 
     def gather(self, tiles: Sequence[Array], mesh: Mesh) -> Array:
-        """The global array; raises `MismatchError` if devices that hold one tile differ bit by bit."""
+        """The global array; raises `MismatchError` if devices that hold one tile differ."""
         whole = np.empty(self.shape, tiles[0].dtype)
         first: dict[tuple[tuple[int, int], ...], int] = {}
         for device, tile in enumerate(tiles):
@@ -102,7 +102,9 @@ def read_border(module: ModuleOp, mesh: Mesh) -> Border:
     return Border(arguments, results)
 
 
-def _edges(attributes: ArrayAttr[DictionaryAttr] | None, count: int, mesh: Mesh) -> tuple[Edge, ...]:
+def _edges(
+    attributes: ArrayAttr[DictionaryAttr] | None, count: int, mesh: Mesh
+) -> tuple[Edge, ...]:
     entries = attributes.data if attributes is not None else ()
     found = tuple(_edge(entry, mesh) for entry in entries)
     if len(found) != count:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,7 +47,7 @@ class Clock:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> Generator[None]:
         """Adds the time of the block to the phase."""
         start = time.perf_counter()
         try:
@@ -58,7 +58,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program ready for tactics: its graph with paired arguments and results, and the way back."""
+    """A program ready for tactics: its graph, arguments and results paired, and the way back."""
 
     source: Source
     graph: Graph

@@ -1,9 +1,8 @@
 """Does the partitioned program compute what the global program computes?
 
-Both run on the same random inputs, and so does the global program in float64. Equal means, element
-by element, |SPMD - reference| <= 4 |global - reference| + 8 eps max|reference| for floats, and the
-same values for integers, on every single device. If that fails, both programs run again with every
-value observed, and the first op whose value differs is named.
+Both run on the same random inputs, and so does the global program in float64; `interp.compare` says
+what equal means. Every device's tile of every result is compared. If that fails, both programs run
+again with every value observed, and the first op whose value differs is named.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ from xdsl.ir import SSAValue
 
 from ..engine.plan import Compute
 from ..interp import run, run_spmd
-from ..interp.compare import allowed
+from ..interp.compare import allowed, compare, not_finite
+from ..interp.inputs import draw_inputs
+from ..interp.numbers import is_float
 from ..partir_dialect.errors import MismatchError, PartirError
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.reader import read_module
 from .border import Border, Edge, read_border
-from .inputs import draw_inputs
 from .program import Program
 
 if TYPE_CHECKING:
@@ -37,52 +37,25 @@ LOOSE = 1e-3
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """How far a result may be from the reference; `rtol` (of the largest element) overrides."""
-
-    rtol: float | None = None
-
-    def allowed(self, given: Array, reference: Array, dtype: np.dtype[Any]) -> Array:
-        """The bound for each element, given what the global program computes in its own types.
-
-        Whole results: where the global error is small by chance, that of the whole stands in.
-        """
-        return allowed(reference, given, dtype, self.rtol)
-
-
-@dataclass(frozen=True)
 class Expected:
-    """One result of the global program, in its own types and in float64."""
+    """One result of the global program, in its own types and in float64, and the bound."""
 
     edge: Edge
     given: Array
     reference: Array
+    bound: Array | None
 
-    def differs(self, tile: Array, device: int, mesh: Mesh, tolerance: Tolerance) -> str | None:
+    def differs(self, tile: Array, device: int, mesh: Mesh) -> str | None:
         """None if the tile of a device is what it should be, else where and how it differs."""
         index = self.edge.index(device, mesh)
         given, reference = self.given[index], self.reference[index]
         if tile.shape != given.shape or tile.dtype != given.dtype:
-            return f"is {tile.dtype}{list(tile.shape)}, wanted {given.dtype}{list(given.shape)}"
-        if not is_inexact(tile.dtype):
-            wrong = tile != given
-        else:
-            bound = tolerance.allowed(self.given, self.reference, tile.dtype)[index]
-            wrong = ~(np.abs(_wide(tile) - reference) <= bound)
-        if not np.any(wrong):
+            return f"it is {tile.dtype}{list(tile.shape)}, wanted {given.dtype}{list(given.shape)}"
+        bound = None if self.bound is None else self.bound[index]
+        mismatch = compare(reference, given, tile, bound=bound)
+        if mismatch is None:
             return None
-        at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        place = [int(s.start) + i for s, i in zip(index, at, strict=True)]
-        return f"at {place} it is {tile[at]}, the global program has {given[at]}"
-
-
-def is_inexact(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is of floats (ml_dtypes' included) or complex numbers."""
-    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
-
-
-def _wide(array: Array) -> Array:
-    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+        return f"its tile begins at {[s.start for s in index]}, {mismatch}"
 
 
 # --- the check ----------------------------------------------------------------------------------
@@ -93,7 +66,7 @@ def verify_partitioned(
 ) -> None:
     """Checks a partitioned program by the text that it prints. Raises `MismatchError`."""
     prepared = result.fresh()
-    inputs = draw_inputs(prepared.source.function, result.roles.roles, seed)
+    inputs = draw_inputs(prepared.source.module, seed)
     spmd = read_module(result.spmd_text, "<spmd>")
     fault = _compare(
         result.program, inputs, spmd, result.spmd_text, result.session.state.mesh, backend, rtol
@@ -115,8 +88,7 @@ def verify_spmd(
     """Checks a device-local program that was written before. Raises `MismatchError`."""
     from .partition import prepare_program
 
-    prepared = prepare_program(program)
-    inputs = draw_inputs(prepared.source.function, prepared.roles.roles, seed)
+    inputs = draw_inputs(prepare_program(program).source.module, seed)
     fault = _compare(program, inputs, spmd.module(), spmd.text, mesh, backend, rtol)
     if fault is not None:
         raise MismatchError(fault)
@@ -134,7 +106,7 @@ def _compare(
     """What differs first among the results, or None."""
     border = read_border(spmd, mesh)
     _check_border(border, program)
-    expected = _expected(program, inputs, border, backend)
+    expected = _expected(program, inputs, border, backend, rtol)
     local = border.scatter(inputs, mesh)
     if backend == "numpy":
         outputs = run_spmd(spmd, mesh, local)
@@ -142,10 +114,9 @@ def _compare(
         from .xla import run_on_xla
 
         outputs = run_on_xla(text, mesh, local)
-    tolerance = Tolerance(rtol)
     for k, want in enumerate(expected):
         for device in range(mesh.devices):
-            fault = want.differs(outputs[device][k], device, mesh, tolerance)
+            fault = want.differs(outputs[device][k], device, mesh)
             if fault is not None:
                 return f"result {want.edge.name!r} differs on device {device}: {fault}"
     return None
@@ -164,7 +135,11 @@ def _check_border(border: Border, program: Program) -> None:
 
 
 def _expected(
-    program: Program, inputs: Sequence[Array], border: Border, backend: str
+    program: Program,
+    inputs: Sequence[Array],
+    border: Border,
+    backend: str,
+    rtol: float | None,
 ) -> list[Expected]:
     """The global program's results; raises `MismatchError` where they are no numbers."""
     module = program.module()
@@ -177,9 +152,12 @@ def _expected(
         (given,) = run_on_xla(program.text, Mesh(device=1), [list(inputs)])
     found: list[Expected] = []
     for edge, mine, exact in zip(border.results, given, reference, strict=True):
-        if is_inexact(mine.dtype) and not np.all(np.isfinite(_wide(mine))):
-            raise MismatchError(f"the global program gives NaN or inf in result {edge.name!r}")
-        found.append(Expected(edge, mine, exact))
+        if (at := not_finite(mine)) is not None:
+            raise MismatchError(
+                f"the global program gives {mine[at]} in result {edge.name!r} at {list(at)}"
+            )
+        bound = allowed(exact, mine, rtol=rtol) if is_inexact(mine.dtype) else None
+        found.append(Expected(edge, mine, exact, bound))
     return found
 
 
@@ -236,14 +214,13 @@ def _observe_global(prepared: Prepared, inputs: Sequence[Array]) -> dict[int, Ar
 
 
 def _first_far(tile: Array, want: Array) -> tuple[int, ...] | None:
-    """The index of the first element that is far from what is wanted."""
+    """The index of the element that is farthest from what is wanted, if any is far."""
     if tile.shape != want.shape:
         return (0,) * tile.ndim
-    if not is_inexact(tile.dtype):
-        wrong = tile != want
-    else:
-        a, b = _wide(tile), _wide(want)
-        finite = np.where(np.isfinite(b), np.abs(b), 0.0)
-        wrong = ~(np.abs(a - b) <= LOOSE * np.max(finite, initial=0.0)) & ~(a == b)
-        wrong &= ~(np.isnan(a) & np.isnan(b))
-    return tuple(int(i) for i in np.argwhere(wrong)[0]) if np.any(wrong) else None
+    mismatch = compare(want, want, tile, rtol=LOOSE)
+    return None if mismatch is None else mismatch.index
+
+
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is of floats (those of ml_dtypes included) or complex numbers."""
+    return dtype.kind == "c" or is_float(dtype)

@@ -1,0 +1,16 @@
+"""`partir calibrate`: measure a device model on what is there (not in this version)."""
+
+from __future__ import annotations
+
+import argparse
+
+from .absent import configure, refuse
+
+__all__ = ["EXAMPLE", "HELP", "configure", "run"]
+
+HELP = "measure a device model on the devices that are there (not in this version)"
+EXAMPLE = "partir calibrate --devices cpu:8 -o my.toml"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return refuse(arguments.command)
