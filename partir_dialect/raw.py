@@ -15,6 +15,9 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+RESOURCES = "partir.resources"
+"""Module attribute that carries the text of `{-# … #-}`; it is written as that section."""
+
 
 @irdl_attr_definition
 class RawAttr(ParametrizedAttribute):

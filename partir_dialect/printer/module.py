@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from .generic import RESOURCES, GenericPrinter
+from ..raw import RESOURCES
+from .generic import GenericPrinter
 
 
 def print_module(module: ModuleOp, *, pretty: bool = False, locations: bool = False) -> str:

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Dialect, Operation, Region
 
 from ..context import make_context
 from ..errors import ReadError, Span
-from ..printer.generic import RESOURCES
+from ..raw import RESOURCES
 from .partir import PARTIR
 from .pretty import PrettyReader
 from .special import SPECIAL
