@@ -1,4 +1,4 @@
-"""What a program computes: the NumPy interpreter, for global, loop-form and device-local programs."""
+"""What a program computes: the NumPy interpreter of global, loop-form and device-local programs."""
 
 from .faults import DeadlockError, InterpreterError
 from .interpreter import has_meaning, run, run_spmd

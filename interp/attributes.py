@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
-    StringAttr,
     SymbolRefAttr,
     TensorType,
 )
@@ -84,7 +83,9 @@ def integers(op: Operation, name: str, default: Sequence[int] | None = None) -> 
         if default is None:
             need(op, name)
         return tuple(default or ())
-    return tuple(abs(int(v)) if isinstance(v, np.bool_) else int(v) for v in values(found).reshape(-1))
+    return tuple(
+        abs(int(v)) if isinstance(v, np.bool_) else int(v) for v in values(found).reshape(-1)
+    )
 
 
 def table(op: Operation, name: str) -> Array | None:

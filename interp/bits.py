@@ -1,7 +1,8 @@
 """What `rng_bit_generator` computes: the counter-based generators with XLA's numbering of counters.
 
-Threefry-2x32 (20 rounds) and Philox-4x32 (10 rounds) are those of Salmon et al., "Parallel random numbers: as
-easy as 1, 2, 3" (SC 2011). Which counter belongs to which element follows XLA: a test compares every bit.
+Threefry-2x32 (20 rounds) and Philox-4x32 (10 rounds) are those of Salmon et al., "Parallel random
+numbers: as easy as 1, 2, 3" (SC 2011). Which counter belongs to which element follows XLA: a test
+compares every bit.
 """
 
 from __future__ import annotations
@@ -120,7 +121,10 @@ def _rng_bit_generator(op: Operation, context: Context) -> Kernel:
     def kernel(state: Array) -> list[Array]:
         words = np.ascontiguousarray(state).view(np.uint64)
         after, bits = _generate(algorithm, words, shape, numbers.bits(dtype))
-        return [after.view(state.dtype).reshape(state.shape), _as(bits, dtype).astype(stored, copy=False)]
+        return [
+            after.view(state.dtype).reshape(state.shape),
+            _as(bits, dtype).astype(stored, copy=False),
+        ]
 
     return kernel
 

@@ -1,7 +1,8 @@
 """How the region of a reduce, a scatter, a sort or a map is applied to whole arrays at once.
 
-Such a region is a function of scalars. When every op in it is elementwise, the function is evaluated on
-arrays by broadcasting; otherwise element by element. Values from outside the region are `captures`.
+Such a region is a function of scalars. When every op in it is elementwise, the function is
+evaluated on arrays by broadcasting; otherwise element by element. Values from outside the region
+are `captures`.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ Evaluate = Callable[[list[Any]], list[Any]]
 class Body:
     """A region of scalars as a function of arrays.
 
-    `ufunc` is the NumPy function of a body that is one commutative op of its two arguments, `returns`
-    the number of the argument that the body merely gives back; both None for any other body.
+    `ufunc` is the NumPy function of a body that is one commutative op of its two arguments,
+    `returns` the number of the argument that the body merely gives back; both None for any other
+    body.
     """
 
     def __init__(self, region: Region, program: Program) -> None:

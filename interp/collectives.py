@@ -1,8 +1,8 @@
 """What collectives mean on a simulated mesh: every device's value in, every device's value out.
 
-A collective waits for all members of its group. When only some of them reach it (the others took another
-branch, or left the loop) it is reported as a deadlock. StableHLO's collectives number devices by replica and
-partition; partir's name mesh axes.
+A collective waits for all members of its group. When only some of them reach it (the others took
+another branch, or left the loop) it is reported as a deadlock. StableHLO's collectives number
+devices by replica and partition; partir's name mesh axes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def _covered(op: Operation, groups: Sequence[Group], lanes: Lanes) -> None:
 
 
 def per_group(
-    op: Operation, groups: Sequence[Group], devices: int, compute: Callable[[list[Any]], Sequence[Any]]
+    op: Operation,
+    groups: Sequence[Group],
+    devices: int,
+    compute: Callable[[list[Any]], Sequence[Any]],
 ) -> Exchange:
     """Applies `compute`, from the members' values to the members' results, in every group."""
 
@@ -107,7 +110,9 @@ def _body(op: Operation, compiler: Compiler) -> Body:
 @communicates("stablehlo.all_reduce", "stablehlo.cross_replica_sum")
 def _all_reduce(op: Operation, compiler: Compiler) -> Exchange:
     reduce: Callable[[list[Array]], Array]
-    reduce = _reducer(_body(op, compiler)) if op.regions else lambda members: combine("add", members)
+    reduce = (
+        _reducer(_body(op, compiler)) if op.regions else lambda members: combine("add", members)
+    )
     groups, devices = _groups(op, compiler), compiler.program.devices
     return per_group(op, groups, devices, lambda members: shared(reduce(members), len(members)))
 
@@ -142,7 +147,9 @@ def _all_to_all(op: Operation, compiler: Compiler) -> Exchange:
 
     def exchange(members: list[Array]) -> list[Array]:
         if len(members) != count:
-            raise InterpreterError(f"split_count is the size of a group, {len(members)}, got: {count}")
+            raise InterpreterError(
+                f"split_count is the size of a group, {len(members)}, got: {count}"
+            )
         parts = [np.split(member, count, axis=split) for member in members]
         return [np.concatenate([p[k] for p in parts], axis=concat) for k in range(count)]
 
@@ -341,7 +348,9 @@ def _partir_all_to_all(op: Operation, compiler: Compiler) -> Exchange:
     rank = len(shape_of(op.operands[0].type))
     source, result = shape_of(op.operands[0].type), result_shape(op)
     shape = [result[d] if d == gathered else source[d] for d in range(rank)]
-    lists = [[names if d == dimension else () for d in range(rank)] for dimension in (gathered, sliced)]
+    lists = [
+        [names if d == dimension else () for d in range(rank)] for dimension in (gathered, sliced)
+    ]
 
     def exchange(lanes: Lanes, column: Column) -> list[Column]:
         _all_members(op, mesh, names, lanes)
@@ -366,4 +375,4 @@ def _axis_index(op: Operation, compiler: Compiler) -> Exchange:
     return lambda lanes: [column]
 
 
-__all__ = ["Token", "arrived", "extend", "find", "integers", "permute", "per_group", "shared"]
+__all__ = ["Token", "arrived", "extend", "find", "integers", "per_group", "permute", "shared"]

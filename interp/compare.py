@@ -1,8 +1,10 @@
-"""Does the partitioned program compute the same? Three runs say it: SPMD, global, and global in doubles.
+"""Does the partitioned program compute the same? Three runs say it: SPMD, global, and global in
+doubles.
 
-Floats are equal when |SPMD − reference| ≤ 4·|global − reference| + 8·ε·max|reference|: the partitioned program
-may be as far from the truth as rounding takes the global one, and a few times that. Where the error of the
-global run is small by chance, the error of the whole array stands in for it. Integers are equal exactly.
+Floats are equal when |SPMD − reference| ≤ 4·|global − reference| + 8·ε·max|reference|: the
+partitioned program may be as far from the truth as rounding takes the global one, and a few times
+that. Where the error of the global run is small by chance, the error of the whole array stands in
+for it. Integers are equal exactly.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ import numpy as np
 from . import numbers
 from .registry import Array
 
-_FLIPS = 1e-3  # this part of the elements may be flips (a maximum that moved) in the global run itself
+_FLIPS = (
+    1e-3  # this part of the elements may be flips (a maximum that moved) in the global run itself
+)
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,8 @@ def allowed(
 ) -> Array:
     """How far from `reference` each element of a partitioned run may be, in absolute terms.
 
-    Takes whole results (the error of the whole array counts), of which tiles are then compared. With
-    `rtol` it is rtol·max|reference| everywhere. Zero where the reference is no number.
+    Takes whole results (the error of the whole array counts), of which tiles are then compared.
+    With `rtol` it is rtol·max|reference| everywhere. Zero where the reference is no number.
     """
     eps = epsilon(np.dtype(dtype) if dtype is not None else global_.dtype)
     known, noise = _known(reference, global_)
@@ -88,9 +92,9 @@ def compare(
 ) -> Mismatch | None:
     """None when `spmd` equals `global_` in the sense of this module, else where they differ most.
 
-    All three arrays have one shape; `dtype` is the declared dtype (that of `global_` by default). `bound`
-    is what `allowed` gives, for the tile that is compared; without it, it is computed from these arrays.
-    Infinities and NaNs of the global run must be the same in the SPMD run.
+    All three arrays have one shape; `dtype` is the declared dtype (that of `global_` by default).
+    `bound` is what `allowed` gives, for the tile that is compared; without it, it is computed from
+    these arrays. Infinities and NaNs of the global run must be the same in the SPMD run.
     """
     dtype = np.dtype(dtype) if dtype is not None else global_.dtype
     if spmd.shape != global_.shape:
@@ -130,9 +134,7 @@ def _worst(
     flat = int(np.argmax(np.where(differs, np.nan_to_num(badness, nan=np.inf), -1)))
     index = tuple(int(i) for i in np.unravel_index(flat, differs.shape))
     limit = float(np.broadcast_to(bound, differs.shape)[index])
-    return Mismatch(
-        index, spmd[index], global_[index], reference[index], limit, int(differs.sum())
-    )
+    return Mismatch(index, spmd[index], global_[index], reference[index], limit, int(differs.sum()))
 
 
 def not_finite(array: Array) -> tuple[int, ...] | None:

@@ -1,8 +1,8 @@
 """How a module is made ready to run: blocks of steps over numbered slots, attributes read once.
 
-A value of the program lives in a *column*: a list with one entry a lane (device). A global program is
-one lane. Lanes whose operands are the same objects share one evaluation, so what is equal on all devices
-is computed once.
+A value of the program lives in a *column*: a list with one entry a lane (device). A global program
+is one lane. Lanes whose operands are the same objects share one evaluation, so what is equal on all
+devices is computed once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def declared(type_: Attribute) -> np.dtype[Any]:
 
 
 class Context:
-    """What a builder may ask: the dtype that holds a type in this mode, region bodies, functions."""
+    """What a builder may ask: the dtype of a type in this mode, region bodies, functions."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -69,7 +69,7 @@ class Step:
 
 @dataclass(slots=True)
 class Code:
-    """A block ready to run: the slots of its arguments, its steps, and what its terminator gives."""
+    """A block ready to run: the slots of its arguments, its steps, what its terminator gives."""
 
     arguments: list[int]
     steps: list[Step] = field(default_factory=list[Step])

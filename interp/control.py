@@ -1,8 +1,8 @@
 """How ops that run regions or call functions are executed, for several devices in lock step.
 
-Devices that take different branches, or leave a loop at different times, run one group after the other; a
-collective inside then sees only the devices that reached it, and reports a deadlock when a group is
-split (see `collectives`).
+Devices that take different branches, or leave a loop at different times, run one group after the
+other; a collective inside then sees only the devices that reached it, and reports a deadlock when a
+group is split (see `collectives`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def _case(op: Operation, compiler: Compiler) -> Run:
         for lane in lanes:
             groups.setdefault(choose(frame[selector][lane], len(branches)), []).append(lane)
         for index, members in sorted(groups.items()):
-            for column, value in zip(columns, _branch(branches[index], frame, members), strict=True):
+            for column, value in zip(
+                columns, _branch(branches[index], frame, members), strict=True
+            ):
                 for lane in members:
                     column[lane] = value[lane]
         for slot, column in zip(results, columns, strict=True):

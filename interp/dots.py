@@ -67,7 +67,9 @@ def _to(a: Array, target: np.dtype[Any]) -> Array:
 def _integer_product(a: Array, b: Array) -> Array:
     """Integer matrix product; through doubles (and BLAS) when these are exact."""
     if a.dtype.itemsize <= 4 and a.size and b.size:
-        largest = float(np.abs(a.astype(np.float64)).max()) * float(np.abs(b.astype(np.float64)).max())
+        largest = float(np.abs(a.astype(np.float64)).max()) * float(
+            np.abs(b.astype(np.float64)).max()
+        )
         if largest * a.shape[-1] < 2**53:
             exact = np.matmul(a.astype(np.float64), b.astype(np.float64))
             return exact.astype(np.int64).astype(a.dtype)

@@ -107,8 +107,12 @@ BINARY: dict[str, Function] = {
     "divide": numbers.divide,
     "remainder": numbers.remainder,
     "power": numbers.power,
-    "maximum": _extreme(np.maximum, lambda a, b: (a.real > b.real) | ((a.real == b.real) & (a.imag >= b.imag))),
-    "minimum": _extreme(np.minimum, lambda a, b: (a.real < b.real) | ((a.real == b.real) & (a.imag <= b.imag))),
+    "maximum": _extreme(
+        np.maximum, lambda a, b: (a.real > b.real) | ((a.real == b.real) & (a.imag >= b.imag))
+    ),
+    "minimum": _extreme(
+        np.minimum, lambda a, b: (a.real < b.real) | ((a.real == b.real) & (a.imag <= b.imag))
+    ),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -159,7 +163,9 @@ def _unsigned(a: Array) -> Array:
     """The bit pattern of an integer in an unsigned type of at least 8 bits."""
     if wide(a.dtype) == a.dtype:
         return a
-    return (a.astype(wide(a.dtype)).astype(np.int64) & ((1 << numbers.bits(a.dtype)) - 1)).astype(np.uint8)
+    return (a.astype(wide(a.dtype)).astype(np.int64) & ((1 << numbers.bits(a.dtype)) - 1)).astype(
+        np.uint8
+    )
 
 
 @implements_elementwise("stablehlo.shift_right_logical", "chlo.broadcast_shift_right_logical")
@@ -180,7 +186,9 @@ def _count_leading_zeros(op: Operation, context: Context) -> Kernel:
     def kernel(a: Array) -> Array:
         pattern = _unsigned(a)
         extra = numbers.bits(pattern.dtype) - numbers.bits(a.dtype)
-        return numbers.narrow(numbers.count_leading_zeros(pattern) - pattern.dtype.type(extra), a.dtype)
+        return numbers.narrow(
+            numbers.count_leading_zeros(pattern) - pattern.dtype.type(extra), a.dtype
+        )
 
     return kernel
 
@@ -240,7 +248,7 @@ def _compare_complex(compare: Function, a: Array, b: Array) -> Array:
 
 @implements_elementwise("stablehlo.select", "chlo.broadcast_select")
 def _select(op: Operation, context: Context) -> Kernel:
-    return lambda predicate, a, b: np.where(predicate, a, b)
+    return np.where
 
 
 @implements_elementwise("stablehlo.clamp")

@@ -1,8 +1,8 @@
 """What `reduce` and `map` compute, for any body.
 
-A body that is one commutative op is a NumPy reduction. Any other body is applied to whole slabs: in order
-along a short dimension, in pairs of neighbours along a long one (bodies are associative by the
-specification). Narrow floats reduce in f32 when the body is one op.
+A body that is one commutative op is a NumPy reduction. Any other body is applied to whole slabs: in
+order along a short dimension, in pairs of neighbours along a long one (bodies are associative by
+the specification). Narrow floats reduce in f32 when the body is one op.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which devices a StableHLO collective joins: replicas, partitions and replica groups.
 
-Device numbers run over replicas (major) and partitions (minor). A module whose collectives use no channel is
-in replica mode: every device is a replica.
+Device numbers run over replicas (major) and partitions (minor). A module whose collectives use no
+channel is in replica mode: every device is a replica.
 """
 
 from __future__ import annotations

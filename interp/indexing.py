@@ -1,4 +1,5 @@
-"""What `gather` and `scatter` compute: index arithmetic on flat positions, nothing element by element.
+"""What `gather` and `scatter` compute: index arithmetic on flat positions, nothing element by
+element.
 
 A gather clamps its windows into the operand. A scatter skips what falls outside.
 """
@@ -24,8 +25,9 @@ from .registry import Array, Kernel, implements
 class Numbers:
     """The dimension numbers of a gather or scatter under one set of names.
 
-    `window` are the result's (or updates') window dimensions, `collapsed` the operand dimensions that
-    windows do not have, `batching` the operand's batching dimensions, `index_batching` the indices'.
+    `window` are the result's (or updates') window dimensions, `collapsed` the operand dimensions
+    that windows do not have, `batching` the operand's batching dimensions, `index_batching` the
+    indices'.
     """
 
     window: tuple[int, ...]
@@ -87,14 +89,14 @@ def gather(a: Array, indices: Array, numbers_: Numbers, sizes: Sequence[int], ra
     ]
     begin, offsets = _arranged(clamped, sizes, numbers_, rank)
     if not a.ndim:
-        return np.broadcast_to(a, indices.shape[: rank])
+        return np.broadcast_to(a, indices.shape[:rank])
     position = tuple(b + o for b, o in zip(begin, offsets, strict=True))
     return a[position]
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Where each element of the updates goes: flat operand positions and whether they are inside."""
+    """Where each element of the updates goes: flat operand positions, and which are inside."""
 
     flat: Array
     inside: Array

@@ -1,7 +1,7 @@
 """Which inputs does a verification run on? Random ones that the program can do something with.
 
-An argument's name and its uses say what it may be: integers stay within what they index, what goes under a
-root is not negative, step counts are small, weights keep activations of unit size.
+An argument's name and its uses say what it may be: integers stay within what they index, what goes
+under a root is not negative, step counts are small, weights keep activations of unit size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from .registry import Array
 from .uses import Uses, uses_of
 
 _STEP = re.compile(r"(^|/|_)(step|steps|count|iteration|position|pos|timestep)\d*$")
-_SECOND = re.compile(r"(^|/)(nu|v|second_moment|exp_avg_sq|var|variance|running_var|moving_variance)(/|$)")
+_SECOND = re.compile(
+    r"(^|/)(nu|v|second_moment|exp_avg_sq|var|variance|running_var|moving_variance)(/|$)"
+)
 _RANDOM = re.compile(r"(^|/|_)(key|keys|rng|seed|state|prng)\d*$")
 _WEIGHTS = re.compile(r"^(params?|weights?|variables|model)/")
 _FREE_INTEGERS = 8  # integers that index nothing are below this
@@ -32,9 +34,9 @@ _FREE_INTEGERS = 8  # integers that index nothing are below this
 def draw_inputs(module: ModuleOp, seed: int = 0, *, function: str = "main") -> list[Array]:
     """One array an argument of `function`, in its dtype and shape; equal for equal seeds.
 
-    Integers are in [0, smallest extent they index), second moments are not negative, steps and positions
-    are small and positive, everything else is normal with unit deviation (weights of a contraction over
-    K elements with 1/√K). Raises `InterpreterError` for dynamic shapes.
+    Integers are in [0, smallest extent they index), second moments are not negative, steps and
+    positions are small and positive, everything else is normal with unit deviation (weights of a
+    contraction over K elements with 1/√K). Raises `InterpreterError` for dynamic shapes.
     """
     func = _function(module, function)
     generator = np.random.default_rng(seed)
@@ -67,7 +69,11 @@ def _draw(generator: np.random.Generator, name: str, type_: Attribute, uses: Use
 
 
 def _integers(
-    generator: np.random.Generator, name: str, dtype: np.dtype[Any], shape: Sequence[int], uses: Uses
+    generator: np.random.Generator,
+    name: str,
+    dtype: np.dtype[Any],
+    shape: Sequence[int],
+    uses: Uses,
 ) -> Array:
     width = numbers.bits(dtype)
     if dtype.kind == "u" and (uses.random or _RANDOM.search(name)) and not uses.extents:
@@ -109,5 +115,3 @@ def _definite(values: Array) -> Array:
     """Hermitian positive definite matrices."""
     size = values.shape[-1]
     return np.matmul(values, np.swapaxes(values, -1, -2)) / max(size, 1) + np.eye(size)
-
-

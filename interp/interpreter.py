@@ -1,4 +1,4 @@
-"""What a program computes: the whole of it on one device, or device by device on a simulated mesh."""
+"""What a program computes: on one device, or device by device on a simulated mesh."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def run(
 ) -> list[Array]:
     """The results of `function` on one device; `partir.loop`s run their iterations in order.
 
-    `inputs` are one array an argument, of the declared shape and dtype. With `reference` every float is
-    a double (complex numbers of doubles) and no rounding to narrower types happens; integers stay exact.
-    `observe` is called with every value that an op makes, in order; ops in a loop body many times.
+    `inputs` are one array an argument, of the declared shape and dtype. With `reference` every
+    float is a double (complex numbers of doubles) and no rounding to narrower types happens;
+    integers stay exact. `observe` is called with every value that an op makes, in order; ops in a
+    loop body many times.
 
     Raises `InterpreterError` for inputs that do not fit and for ops without a meaning here.
     """
@@ -69,10 +70,11 @@ def run_spmd(
 ) -> list[list[Array]]:
     """The results of a device-local program on every device: `outputs[device][result]`.
 
-    All devices run in lock step. `inputs[device][argument]` are local arrays; arrays that are equal on
-    several devices are shared, and so is all that is computed from them alone.
+    All devices run in lock step. `inputs[device][argument]` are local arrays; arrays that are equal
+    on several devices are shared, and so is all that is computed from them alone.
 
-    Raises `DeadlockError` when only part of a collective's group reaches it, `InterpreterError` as `run`.
+    Raises `DeadlockError` when only part of a collective's group reaches it, `InterpreterError` as
+    `run`.
     """
     if len(inputs) != mesh.devices:
         raise InterpreterError(f"inputs for {mesh.devices} devices are needed, got: {len(inputs)}")

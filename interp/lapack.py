@@ -40,7 +40,9 @@ def _custom_call(op: Operation, context: Context) -> Kernel:
     target = text(op, "call_target_name")
     if target not in CUSTOM_CALLS:
         raise InterpreterError(
-            f"no interpretation for the custom call: {target!r}", name=target, candidates=CUSTOM_CALLS
+            f"no interpretation for the custom call: {target!r}",
+            name=target,
+            candidates=CUSTOM_CALLS,
         )
     return CUSTOM_CALLS[target](op, context)
 
@@ -69,7 +71,7 @@ def _geqrf(op: Operation, context: Context) -> Kernel:
 
 
 def householder_product(a: Array, tau: Array) -> Array:
-    """The first columns of H₁·H₂·…, where Hᵢ = I − τᵢ·vᵢ·vᵢᴴ and vᵢ lies below the diagonal of `a`."""
+    """The first columns of H₁·H₂·… with Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, vᵢ below the diagonal of `a`."""
     rows, columns = a.shape[-2:]
     result = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
     for i in range(tau.shape[-1] - 1, -1, -1):
@@ -82,7 +84,11 @@ def householder_product(a: Array, tau: Array) -> Array:
 
 
 @implements_call(
-    *(name for kind in ("sorgqr", "dorgqr", "cungqr", "zungqr") for name in (f"lapack_{kind}_ffi",)),
+    *(
+        name
+        for kind in ("sorgqr", "dorgqr", "cungqr", "zungqr")
+        for name in (f"lapack_{kind}_ffi",)
+    ),
     "ProductOfElementaryHouseholderReflectors",
 )
 def _orgqr(op: Operation, context: Context) -> Kernel:

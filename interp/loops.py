@@ -1,4 +1,5 @@
-"""What the loop form of the `partir` dialect computes: PartIR's loops, run one iteration after another."""
+"""What the loop form of the `partir` dialect computes: PartIR's loops, run one iteration after
+another."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def combine(reducer: str, values: Sequence[Array]) -> Array:
 
 
 def tile(a: Array, dimension: int, count: int, index: int) -> Array:
-    """Tile `index` of `count` along a dimension: ceil(size / count) elements, zeros beyond the end."""
+    """Tile `index` of `count` along a dimension: ceil(size / count) elements, zeros at the end."""
     size = -(-a.shape[dimension] // count)
     begin = min(index * size, a.shape[dimension])
     part = a[(slice(None),) * dimension + (slice(begin, begin + size),)]

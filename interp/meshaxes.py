@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -19,7 +20,8 @@ Axes = list[tuple[str, int]]
 
 
 def mesh_axes_groups(op: Operation, attribute: ReplicaGroupMeshAxesAttr) -> list[tuple[int, ...]]:
-    """The groups over the named axes, the first the major one; an axis reference may be part of one."""
+    """The groups over the named axes, the first the major one; an axis reference may be part of
+    one."""
     axes, devices = _mesh(op, attribute.mesh)
     sizes = [size for _, size in axes]
     table = devices.reshape(sizes)
@@ -34,7 +36,9 @@ def mesh_axes_groups(op: Operation, attribute: ReplicaGroupMeshAxesAttr) -> list
     for name, sub in wanted:
         key = (name, sub[0] if sub else 1)
         if key not in positions:
-            raise InterpreterError(f"no such mesh axis: {name!r}", name=name, candidates=[n for n, _ in axes])
+            raise InterpreterError(
+                f"no such mesh axis: {name!r}", name=name, candidates=[n for n, _ in axes]
+            )
         chosen.append(positions[key])
     others = [d for d in range(len(shape)) if d not in chosen]
     split = np.transpose(table.reshape(shape), (*others, *chosen))
@@ -57,7 +61,7 @@ def _cuts(size: int, subs: list[tuple[int, int] | None]) -> list[tuple[int, int]
     ordered = sorted(marks)
     if size == 1:
         return [(1, 1)]
-    return [(a, b // a) for a, b in zip(ordered, ordered[1:], strict=False)]
+    return [(a, b // a) for a, b in pairwise(ordered)]
 
 
 def _mesh(op: Operation, attribute: Any) -> tuple[Axes, np.ndarray[Any, np.dtype[Any]]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.ir import Operation
 from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Operation
 
 from . import numbers
 from .attributes import integer, need
@@ -29,7 +29,15 @@ def _others(a: Array, feature: int) -> tuple[int, ...]:
     return tuple(d for d in range(a.ndim) if d != feature)
 
 
-def inference(a: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float, feature: int) -> Array:
+def inference(
+    a: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float,
+    feature: int,
+) -> Array:
     """`scale · (a − mean) / √(variance + ε) + offset`, per feature."""
     scale, offset, mean, variance = (
         _spread(v, a.ndim, feature) for v in (scale, offset, mean, variance)
@@ -45,7 +53,15 @@ def training(a: Array, scale: Array, offset: Array, epsilon: float, feature: int
     return [inference(a, scale, offset, mean, variance, epsilon, feature), mean, variance]
 
 
-def gradient(a: Array, scale: Array, mean: Array, variance: Array, upstream: Array, epsilon: float, feature: int) -> list[Array]:
+def gradient(
+    a: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
+    upstream: Array,
+    epsilon: float,
+    feature: int,
+) -> list[Array]:
     """The gradients of `training` with respect to operand, scale and offset."""
     dims = _others(a, feature)
     count = a.dtype.type(a.size / max(a.shape[feature], 1))

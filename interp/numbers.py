@@ -1,7 +1,7 @@
 """What arithmetic means for each type: XLA's rules where NumPy's differ.
 
-Integers wrap, division by zero is all ones, shifts beyond the width give zero or the sign, floats become
-integers by truncation and saturation, and types narrower than 32 bits compute in f32.
+Integers wrap, division by zero is all ones, shifts beyond the width give zero or the sign, floats
+become integers by truncation and saturation, and types narrower than 32 bits compute in f32.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def shift_right_logical(a: Array, b: Array) -> Array:
 
 
 def power(a: Array, b: Array) -> Array:
-    """`a ** b`; for integers modulo the width, negative exponents give 0 except for a base of ±1."""
+    """`a ** b`; for integers modulo the width, and 0 for negative exponents unless a is ±1."""
     if a.dtype.kind not in "iu":
         return np.power(a, b)
     result, base, exponent = np.ones_like(a + b), a + np.zeros_like(b), b.astype(np.int64)
@@ -249,7 +249,7 @@ def _saturate(a: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def reduce_precision(a: Array, exponent: int, mantissa: int) -> Array:
-    """Rounds to a float of `exponent` and `mantissa` bits, to nearest even, kept in the same type."""
+    """Rounds to a float of `exponent` and `mantissa` bits, nearest even, in the same type."""
     info = ml_dtypes.finfo(a.dtype)
     store = np.dtype(f"u{a.dtype.itemsize}")
     own_mantissa, own_exponent = int(info.nmant), bits(a.dtype) - 1 - int(info.nmant)

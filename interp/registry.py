@@ -1,8 +1,8 @@
 """Which NumPy function gives an op its meaning: tables from op name to a builder.
 
 A *kernel* takes the operands of one device as arrays and returns one array or a tuple of them. A
-*builder* reads the op's attributes once and returns the kernel, so that loops do not read them again.
-Ops that need more than their operands have tables of their own: `CONTROL` (regions that run
+*builder* reads the op's attributes once and returns the kernel, so that loops do not read them
+again. Ops that need more than their operands have tables of their own: `CONTROL` (regions that run
 under control flow) and `COMMUNICATION` (what devices say to each other).
 """
 

@@ -1,4 +1,4 @@
-"""What the ops that move data compute: broadcast, reshape, slice, pad, concatenate and their like."""
+"""What the ops that move data compute: broadcast, reshape, slice, pad, concatenate and so on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def slice_(a: Array, start: Sequence[int], limit: Sequence[int], strides: Sequen
     return a[tuple(map(slice, start, limit, strides))]
 
 
-def clamp_start(start: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+def clamp_start(
+    start: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]
+) -> tuple[int, ...]:
     """Start indices moved so that the slice lies inside."""
     return tuple(
         max(0, min(int(index), extent - size))
@@ -94,7 +96,11 @@ def _constant(op: Operation, context: Context) -> Kernel:
     stored = context.dtype(op.results[0].type)
     if value.dtype != stored:
         shape = value.shape
-        value = np.broadcast_to(value.reshape(-1)[:1].astype(stored), shape) if _splat(value) else value.astype(stored)
+        value = (
+            np.broadcast_to(value.reshape(-1)[:1].astype(stored), shape)
+            if _splat(value)
+            else value.astype(stored)
+        )
         value = value.reshape(shape)
     return lambda: value
 
@@ -105,9 +111,7 @@ def _splat(value: Array) -> bool:
 
 @implements("stablehlo.iota")
 def _iota(op: Operation, context: Context) -> Kernel:
-    value = iota(
-        result_shape(op), integer(op, "iota_dimension"), context.dtype(op.results[0].type)
-    )
+    value = iota(result_shape(op), integer(op, "iota_dimension"), context.dtype(op.results[0].type))
     return lambda: value
 
 
@@ -176,7 +180,9 @@ def _bitcast_convert(op: Operation, context: Context) -> Kernel:
     stored, shape = context.dtype(target), result_shape(op)
 
     def kernel(a: Array) -> Array:
-        return numbers.bitcast(a.astype(declared, copy=False), result, shape).astype(stored, copy=False)
+        return numbers.bitcast(a.astype(declared, copy=False), result, shape).astype(
+            stored, copy=False
+        )
 
     return kernel
 
@@ -265,7 +271,9 @@ def _set_dimension_size(op: Operation, context: Context) -> Kernel:
 
     def kernel(a: Array, size: Array) -> Array:
         if int(size) != full[dimension]:
-            raise InterpreterError(f"a dimension of dynamic size is not supported, got: {int(size)}")
+            raise InterpreterError(
+                f"a dimension of dynamic size is not supported, got: {int(size)}"
+            )
         return a
 
     return kernel

@@ -1,7 +1,7 @@
 """What the ops of linear algebra and the Fourier transform compute, by NumPy's LAPACK and FFT.
 
-Narrow types compute in f32. What a factorisation leaves unspecified (the other triangle) is zero, a matrix
-that has no factorisation gives NaN, as XLA does.
+Narrow types compute in f32. What a factorisation leaves unspecified (the other triangle) is zero, a
+matrix that has no factorisation gives NaN, as XLA does.
 """
 
 from __future__ import annotations

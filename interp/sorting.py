@@ -1,8 +1,8 @@
 """What `sort` and `top_k` compute.
 
-Any comparator is sorted by Batcher's network, whose every step compares many pairs at once; ties are
-broken by the original position, so the order is stable. A comparator that is one comparison of integers
-needs no network.
+Any comparator is sorted by Batcher's network, whose every step compares many pairs at once; ties
+are broken by the original position, so the order is stable. A comparator that is one comparison of
+integers needs no network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .registry import Array, Kernel, implements, implements_call
 
 
 def network(count: int) -> Iterator[tuple[Array, Array]]:
-    """Batcher's odd-even merge sort: steps of disjoint pairs (low, high) to compare and exchange."""
+    """Batcher's odd-even merge sort: steps of disjoint pairs (low, high) to compare and swap."""
     p = 1
     while p < count:
         k = p
@@ -42,9 +42,7 @@ def sort(arrays: Sequence[Array], dimension: int, before: Body) -> list[Array]:
     order = _key_order(lines, before)
     if order is None:
         order = _network_order(lines, before)
-    return [
-        np.moveaxis(np.take_along_axis(line, order, axis=-1), -1, dimension) for line in lines
-    ]
+    return [np.moveaxis(np.take_along_axis(line, order, axis=-1), -1, dimension) for line in lines]
 
 
 def _key_order(lines: Sequence[Array], before: Body) -> Array | None:
@@ -52,7 +50,9 @@ def _key_order(lines: Sequence[Array], before: Body) -> Array | None:
     ops = list(before.block.ops)
     if len(ops) != 2 or ops[0].name != "stablehlo.compare":
         return None
-    left, right = (list(before.block.args).index(v) if v in before.block.args else -1 for v in ops[0].operands)
+    left, right = (
+        list(before.block.args).index(v) if v in before.block.args else -1 for v in ops[0].operands
+    )
     direction = text(ops[0], "comparison_direction")
     key = min(left, right) // 2
     if {left, right} != {2 * key, 2 * key + 1} or key < 0 or direction not in ("LT", "GT"):

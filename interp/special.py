@@ -1,8 +1,9 @@
 """The special functions of CHLO in NumPy alone, accurate to double precision.
 
 Sources: W. J. Cody, "Rational Chebyshev approximation for the error function" (1969); Lanczos'
-approximation of the gamma function (g = 7, n = 9); M. Giles, "Approximating the erfinv function" (2012) with
-two Newton steps; asymptotic series with recurrence for the polygamma functions (Abramowitz and Stegun 6.4).
+approximation of the gamma function (g = 7, n = 9); M. Giles, "Approximating the erfinv function"
+(2012) with two Newton steps; asymptotic series with recurrence for the polygamma functions
+(Abramowitz and Stegun 6.4).
 """
 
 from __future__ import annotations
@@ -129,7 +130,9 @@ def erf(x: Array) -> Array:
     """The error function."""
     y = np.abs(x)
     large = np.sign(x) * (1 - _erfc_positive(np.maximum(y, 0.46875)))
-    return np.where(np.isnan(x), x, np.where(y <= 0.46875, _erf_small(np.minimum(y, 0.5) * np.sign(x)), large))
+    return np.where(
+        np.isnan(x), x, np.where(y <= 0.46875, _erf_small(np.minimum(y, 0.5) * np.sign(x)), large)
+    )
 
 
 @in_double
@@ -138,7 +141,9 @@ def erfc(x: Array) -> Array:
     y = np.abs(x)
     large = _erfc_positive(np.maximum(y, 0.46875))
     small = 1 - _erf_small(np.minimum(y, 0.5) * np.sign(x))
-    return np.where(np.isnan(x), x, np.where(y <= 0.46875, small, np.where(x < 0, 2 - large, large)))
+    return np.where(
+        np.isnan(x), x, np.where(y <= 0.46875, small, np.where(x < 0, 2 - large, large))
+    )
 
 
 @in_double
@@ -153,7 +158,9 @@ def erf_inv(x: Array) -> Array:
     guess = np.where(w < 5, central, outer) * safe
     for _ in range(3):
         error = np.where(
-            np.abs(safe) < 0.5, erf(guess) - safe, np.sign(safe) * ((1 - np.abs(safe)) - erfc(np.abs(guess)))
+            np.abs(safe) < 0.5,
+            erf(guess) - safe,
+            np.sign(safe) * ((1 - np.abs(safe)) - erfc(np.abs(guess))),
         )
         step = error * (np.sqrt(np.pi) / 2) * np.exp(guess * guess)
         guess = guess - step / (1 + guess * step)
@@ -226,7 +233,11 @@ def digamma(x: Array) -> Array:
     fraction = x - np.round(x)
     reflected = value - np.pi / np.tan(np.pi * fraction)
     poles = (x <= 0) & (np.floor(x) == x)
-    return np.where(x == 0, -np.copysign(np.inf, x), np.where(poles, np.nan, np.where(reflect, reflected, value)))
+    return np.where(
+        x == 0,
+        -np.copysign(np.inf, x),
+        np.where(poles, np.nan, np.where(reflect, reflected, value)),
+    )
 
 
 @in_double

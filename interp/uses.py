@@ -1,7 +1,9 @@
-"""What is an argument used for? Its value is followed through the program to the ops that restrict it."""
+"""What is an argument used for? Its value is followed through the program to the ops that restrict
+it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -10,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from .attributes import integer, integers, need, text, word
+from .attributes import integer, integers, need, text
 
 _LIMIT = 400  # values that are looked at for one argument
 
@@ -46,7 +48,8 @@ _BITWISE = {"stablehlo.xor", "stablehlo.shift_right_logical", "stablehlo.rng_bit
 
 @dataclass
 class Uses:
-    """What restricts a value: extents it indexes, sizes it is contracted over, and the rest by name."""
+    """What restricts a value: extents it indexes, sizes it is contracted over, and the rest by
+    name."""
 
     extents: set[int] = field(default_factory=set[int])
     contracted: set[int] = field(default_factory=set[int])
@@ -67,7 +70,7 @@ class _Place:
 
 
 def uses_of(value: SSAValue, module: ModuleOp) -> Uses:
-    """What restricts `value`, found by following it through views, arithmetic, calls and regions."""
+    """What restricts `value`: it is followed through views, arithmetic, calls and regions."""
     uses = Uses()
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     queue, seen = [_Place(value)], {(value, None)}
@@ -101,7 +104,11 @@ def _follow(
     if name == "stablehlo.while":
         return [_Place(region.block.args[index]) for region in op.regions]
     if name in _VIEWS:
-        return [_Place(op.results[0], place.column if name == "stablehlo.convert" else None, place.exact)]
+        return [
+            _Place(
+                op.results[0], place.column if name == "stablehlo.convert" else None, place.exact
+            )
+        ]
     if _is_integer(place.value):
         return _follow_integer(op, index)
     plain = name in _FLOAT_STEPS or (name in _SCALED_STEPS and _scaled(op, index))
@@ -132,7 +139,7 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _scaled(op: Operation, index: int) -> bool:
-    """Whether the other operand is a broadcast scalar: a product or quotient that keeps the sign."""
+    """Whether the other operand is a broadcast scalar, so that the sign is kept."""
     other = op.operands[1 - index]
     if op.name == "stablehlo.divide" and index == 1:
         return False
@@ -171,34 +178,43 @@ def _contracted(op: Operation, index: int) -> int:
 
 def _extents(op: Operation, index: int, place: _Place) -> list[int]:
     """How many values an index has at an op that it indexes, or nothing."""
-    name = op.name
-    if name == "stablehlo.gather" and index == 1:
-        d, sizes = need(op, "dimension_numbers"), integers(op, "slice_sizes")
-        return _mapped(_shape(op.operands[0]), sizes, d.start_index_map, place)
-    if name == "stablehlo.scatter" and index == len(op.results):
-        return _scatter_extents(op, place)
-    if name == "stablehlo.dynamic_slice" and index >= 1:
-        extent = _shape(op.operands[0])[index - 1] - integers(op, "slice_sizes")[index - 1]
-        return [extent + 1]
-    if name == "stablehlo.dynamic_update_slice" and index >= 2:
-        return [_shape(op.operands[0])[index - 2] - _shape(op.operands[1])[index - 2] + 1]
-    if name == "stablehlo.case":
-        return [len(op.regions)]
-    if name == "stablehlo.compare" and word(need(op, "comparison_direction")) == "EQ":
-        return _one_hot(op.operands[1 - index])
-    return []
+    extents = _INDEXING.get(op.name)
+    return [] if extents is None else extents(op, index, place)
+
+
+def _gather_extents(op: Operation, index: int, place: _Place) -> list[int]:
+    if index != 1:
+        return []
+    d, sizes = need(op, "dimension_numbers"), integers(op, "slice_sizes")
+    return _mapped(_shape(op.operands[0]), sizes, d.start_index_map, place)
+
+
+def _slice_extents(op: Operation, index: int, place: _Place) -> list[int]:
+    if index < 1:
+        return []
+    return [_shape(op.operands[0])[index - 1] - integers(op, "slice_sizes")[index - 1] + 1]
+
+
+def _update_extents(op: Operation, index: int, place: _Place) -> list[int]:
+    if index < 2:
+        return []
+    return [_shape(op.operands[0])[index - 2] - _shape(op.operands[1])[index - 2] + 1]
+
+
+def _case_extents(op: Operation, index: int, place: _Place) -> list[int]:
+    return [len(op.regions)] if index == 0 else []
 
 
 def _mapped(
     shape: tuple[int, ...], sizes: tuple[int, ...], index_map: tuple[int, ...], place: _Place
 ) -> list[int]:
     columns = range(len(index_map)) if place.column is None else [place.column]
-    return [
-        shape[index_map[c]] - sizes[index_map[c]] + 1 for c in columns if c < len(index_map)
-    ]
+    return [shape[index_map[c]] - sizes[index_map[c]] + 1 for c in columns if c < len(index_map)]
 
 
-def _scatter_extents(op: Operation, place: _Place) -> list[int]:
+def _scatter_extents(op: Operation, index: int, place: _Place) -> list[int]:
+    if index != len(op.results):
+        return []
     d, shape = need(op, "scatter_dimension_numbers"), _shape(op.operands[0])
     updates = _shape(op.operands[len(op.results) + 1])
     sizes = [1] * len(shape)
@@ -209,13 +225,22 @@ def _scatter_extents(op: Operation, place: _Place) -> list[int]:
     return _mapped(shape, tuple(sizes), tuple(d.scatter_dims_to_operand_dims), place)
 
 
-def _one_hot(other: SSAValue) -> list[int]:
+def _one_hot(op: Operation, index: int, place: _Place) -> list[int]:
     """The number of classes when an index is compared with an iota."""
-    producer: Any = other.owner
+    producer: Any = op.operands[1 - index].owner
     while isinstance(producer, Operation) and producer.name in _VIEWS:
         producer = producer.operands[0].owner
-    if not isinstance(producer, Operation) or producer.name != "stablehlo.iota":
+    iota = isinstance(producer, Operation) and producer.name == "stablehlo.iota"
+    if not iota or text(op, "comparison_direction") != "EQ":
         return []
     return [_shape(producer.results[0])[integer(producer, "iota_dimension")]]
 
 
+_INDEXING: dict[str, Callable[[Operation, int, _Place], list[int]]] = {
+    "stablehlo.gather": _gather_extents,
+    "stablehlo.scatter": _scatter_extents,
+    "stablehlo.dynamic_slice": _slice_extents,
+    "stablehlo.dynamic_update_slice": _update_extents,
+    "stablehlo.case": _case_extents,
+    "stablehlo.compare": _one_hot,
+}

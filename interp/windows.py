@@ -32,7 +32,9 @@ class Window:
 
     def counts(self, padded: Sequence[int]) -> tuple[int, ...]:
         """How many windows fit into an array of this padded shape."""
-        reach = [(s - 1) * d + 1 if s else 0 for s, d in zip(self.sizes, self.dilations, strict=True)]
+        reach = [
+            (s - 1) * d + 1 if s else 0 for s, d in zip(self.sizes, self.dilations, strict=True)
+        ]
         return tuple(
             max(0, (n - r) // stride + 1) if n >= r else 0
             for n, r, stride in zip(padded, reach, self.strides, strict=True)
@@ -122,7 +124,9 @@ def select_and_scatter(
         best, place = np.where(keep, best, candidate), np.where(keep, place, position)
     assert place is not None
     flat = place.reshape(-1)
-    (result,) = scatter([np.full(a.shape, initial, a.dtype)], [source], Targets(flat, flat >= 0), combine)
+    (result,) = scatter(
+        [np.full(a.shape, initial, a.dtype)], [source], Targets(flat, flat >= 0), combine
+    )
     return result
 
 
@@ -159,4 +163,6 @@ def _select_and_scatter(op: Operation, context: Context) -> Kernel:
     sizes = integers(op, "window_dimensions") if find(op, "window_dimensions") else (1,) * rank
     window = _window(op, sizes, table(op, "padding"))
     select, combine = context.body(op.regions[0]), context.body(op.regions[1])
-    return lambda a, source, initial: select_and_scatter(a, source, initial, window, select, combine)
+    return lambda a, source, initial: select_and_scatter(
+        a, source, initial, window, select, combine
+    )
