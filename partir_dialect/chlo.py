@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i1, i32
+from xdsl.dialects.builtin import TensorType, i1, i32
 from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -31,7 +31,6 @@ from .stablehlo_base import (
     HloOp,
     Int,
     Integers,
-    Tensor,
     Value,
     element_of,
     hlo_op,
@@ -108,8 +107,8 @@ def _binary(name: str, kinds: Kinds, doc: str) -> type[BinaryOp]:
 
 
 class _PredicateOp(ElementwiseOp, ABC):
-    operand = operand_def(Tensor)
-    result = result_def(Tensor)
+    operand = operand_def()
+    result = result_def()
     traits = traits_def(Pure())
 
     def __init__(self, operand: Value) -> None:
@@ -117,6 +116,8 @@ class _PredicateOp(ElementwiseOp, ABC):
 
     def verify_(self) -> None:
         check_kind(self, self.operand, FLOATS)
+        if not isinstance(self.operand.type, TensorType):
+            return
         shape = shape_of(self.operand)
         if element_of(self.result) != i1 or not same_shape(shape, shape_of(self.result)):
             self.fail(f"result must be of i1 and the operand's shape, got: {self.result.type}")
@@ -160,9 +161,9 @@ def _named_pair(name: str, first: str, second: str, kinds: Kinds, doc: str) -> t
         {
             "__module__": __name__,
             "__annotations__": {},
-            first: operand_def(Tensor),
-            second: operand_def(Tensor),
-            "result": result_def(Tensor),
+            first: operand_def(),
+            second: operand_def(),
+            "result": result_def(),
             "traits": traits_def(Pure()),
             "__init__": BinaryOp.__init__,
             "verify_": BinaryOp.verify_,
@@ -182,10 +183,10 @@ ZetaOp = _named_pair("zeta", "x", "q", FLOATS, "The Hurwitz zeta function.")
 class BroadcastBinaryOp(ElementwiseOp, ABC):
     """A binary op whose operands are broadcast first, as in NumPy or along given dimensions."""
 
-    lhs = operand_def(Tensor)
-    rhs = operand_def(Tensor)
+    lhs = operand_def()
+    rhs = operand_def()
     broadcast_dimensions = opt_prop_def(Integers)
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
     def __init__(
@@ -242,12 +243,12 @@ class BroadcastCompareOp(HloOp):
     """
 
     name = "chlo.broadcast_compare"
-    lhs = operand_def(Tensor)
-    rhs = operand_def(Tensor)
+    lhs = operand_def()
+    rhs = operand_def()
     broadcast_dimensions = opt_prop_def(Integers)
     comparison_direction = prop_def(ComparisonDirectionAttr)
     compare_type = opt_prop_def(ComparisonTypeAttr)
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
 
@@ -259,10 +260,10 @@ class BroadcastSelectOp(HloOp):
     """
 
     name = "chlo.broadcast_select"
-    pred = operand_def(Tensor)
-    on_true = operand_def(Tensor)
-    on_false = operand_def(Tensor)
-    result = result_def(Tensor)
+    pred = operand_def()
+    on_true = operand_def()
+    on_false = operand_def()
+    result = result_def()
     traits = traits_def(Pure())
 
 
@@ -278,7 +279,7 @@ class ConstantOp(HloOp):
 
     name = "chlo.constant"
     value = prop_def()
-    output = result_def(Tensor)
+    output = result_def()
     traits = traits_def(Pure())
 
 
@@ -290,9 +291,9 @@ class ConstantLikeOp(HloOp):
     """
 
     name = "chlo.constant_like"
-    operand = operand_def(Tensor)
+    operand = operand_def()
     value = prop_def()
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
 
@@ -304,12 +305,12 @@ class RaggedDotOp(HloOp):
     """
 
     name = "chlo.ragged_dot"
-    lhs = operand_def(Tensor)
-    rhs = operand_def(Tensor)
-    group_sizes = operand_def(Tensor)
+    lhs = operand_def()
+    rhs = operand_def()
+    group_sizes = operand_def()
     ragged_dot_dimension_numbers = prop_def(RaggedDotAttr)
     precision_config = opt_prop_def(Array)
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
 
@@ -321,15 +322,15 @@ class ScanOp(HloOp):
     """
 
     name = "chlo.scan"
-    inputs = var_operand_def(Tensor)
-    inits = var_operand_def(Tensor)
+    inputs = var_operand_def()
+    inits = var_operand_def()
     dimension = prop_def(Int)
     scan_dim_size = opt_prop_def(Int)
     is_reverse = opt_prop_def(Int)
     is_associative = opt_prop_def(Int)
     body = region_def()
-    outputs = var_result_def(Tensor)
-    carries = var_result_def(Tensor)
+    outputs = var_result_def()
+    carries = var_result_def()
     traits = traits_def(RecursiveMemoryEffect())
     irdl_options = (
         AttrSizedOperandSegments(as_property=True),
@@ -345,10 +346,10 @@ class TopKOp(HloOp):
     """
 
     name = "chlo.top_k"
-    operand = operand_def(Tensor)
+    operand = operand_def()
     k = prop_def(Int)
-    values = result_def(Tensor)
-    indices = result_def(Tensor)
+    values = result_def()
+    indices = result_def()
     traits = traits_def(Pure())
 
     def __init__(self, operand: Value, k: int) -> None:
@@ -361,6 +362,8 @@ class TopKOp(HloOp):
         )
 
     def verify_(self) -> None:
+        if not isinstance(self.operand.type, TensorType):
+            return
         shape, k = shape_of(self.operand), self.k.value.data
         if not shape:
             self.fail(f"operand must have a dimension, got: {self.operand.type}")

@@ -33,7 +33,7 @@ from .sdy_attrs import (
     direction_attr,
 )
 from .sdy_values import AxisRef, DimSharding, MeshValue, Sharding, ShardingRule
-from .stablehlo_base import HloOp, Int, Tensor, Text, Value, hlo_op, int64, same_type
+from .stablehlo_base import HloOp, Int, Text, Value, hlo_op, int64, same_type
 
 __all__ = [
     "AllGatherOp",
@@ -127,9 +127,9 @@ class ShardingConstraintOp(_SameTypeOp):
     """
 
     name = "sdy.sharding_constraint"
-    input = operand_def(Tensor)
+    input = operand_def()
     sharding = prop_def(ShardingAttr)
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
     def __init__(self, input: Value, sharding: Sharding) -> None:
@@ -152,9 +152,9 @@ class ReshardOp(_SameTypeOp):
     """
 
     name = "sdy.reshard"
-    input = operand_def(Tensor)
+    input = operand_def()
     sharding = prop_def(ShardingAttr)
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -185,7 +185,7 @@ class ShardingGroupOp(HloOp):
     """
 
     name = "sdy.sharding_group"
-    input = operand_def(Tensor)
+    input = operand_def()
     group_id = prop_def(Int)
 
     def __init__(self, input: Value, group_id: int) -> None:
@@ -200,9 +200,9 @@ class PropagationBarrierOp(_SameTypeOp):
     """
 
     name = "sdy.propagation_barrier"
-    input = operand_def(Tensor)
+    input = operand_def()
     allowed_direction = prop_def(Int)
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
     def __init__(self, input: Value, direction: str) -> None:
@@ -255,7 +255,7 @@ class ConstantOp(HloOp):
 
     name = "sdy.constant"
     value = prop_def()
-    output = result_def(Tensor)
+    output = result_def()
     traits = traits_def(Pure())
 
 
@@ -268,12 +268,12 @@ class ManualComputationOp(HloOp):
     """
 
     name = "sdy.manual_computation"
-    tensors = var_operand_def(Tensor)
+    tensors = var_operand_def()
     in_shardings = prop_def(ShardingPerValueAttr)
     out_shardings = prop_def(ShardingPerValueAttr)
     manual_axes = prop_def(ManualAxesAttr)
     body = region_def()
-    results_ = var_result_def(Tensor)
+    results_ = var_result_def()
     traits = traits_def(RecursiveMemoryEffect())
 
     def __init__(
@@ -346,9 +346,9 @@ class ReturnOp(HloOp):
 class _CollectiveOp(_SameTypeOp, ABC):
     """Moves a tensor to `out_sharding`; its global type stays."""
 
-    tensor = operand_def(Tensor)
+    tensor = operand_def()
     out_sharding = prop_def(ShardingAttr)
-    result = result_def(Tensor)
+    result = result_def()
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -364,7 +364,7 @@ class AllGatherOp(_CollectiveOp):
     """
 
     name = "sdy.all_gather"
-    tensor = operand_def(Tensor)
+    tensor = operand_def()
     gathering_axes = prop_def(ListOfAxisRefListsAttr)
 
 

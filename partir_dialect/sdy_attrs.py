@@ -127,6 +127,16 @@ def read_sharding(parser: AttrParser) -> Sharding:
     return Sharding(mesh, dims, **extras)
 
 
+def _read_element(parser: AttrParser) -> Sharding:
+    """A sharding in a list: `<@mesh, …>`, or the whole `#sdy.sharding<@mesh, …>`."""
+    attr = parser.parse_optional_attribute()
+    if attr is None:
+        return read_sharding(parser)
+    if not isinstance(attr, ShardingAttr):
+        parser.raise_error(f"expected a sharding, got: {attr}")
+    return attr.data
+
+
 def _read_param(parser: AttrParser) -> AllToAllParam:
     axes = read_axes(parser)
     parser.parse_punctuation(":")
@@ -235,7 +245,7 @@ class ShardingPerValueAttr(Data[tuple[Sharding, ...]]):
     @classmethod
     def parse_list(cls, parser: AttrParser) -> tuple[Sharding, ...]:
         """Reads `[<@mesh, [{"x"}]>, …]`, also the form inside a pretty op."""
-        return _square(parser, read_sharding)
+        return _square(parser, _read_element)
 
     def list_text(self) -> str:
         """`[<@mesh, [{"x"}]>, …]`."""

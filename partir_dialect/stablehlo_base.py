@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     StringAttr,
     TensorType,
+    UnrankedTensorType,
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -247,9 +248,16 @@ def same_type(a: Attribute, b: Attribute) -> bool:
     if a is b or a == b:
         return True
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
-        return False
+        return _same_unranked(a, b)
     a, b = cast(AnyTensor, a), cast(AnyTensor, b)
     return a.element_type == b.element_type and same_shape(a.get_shape(), b.get_shape())
+
+
+def _same_unranked(a: Attribute, b: Attribute) -> bool:
+    tensors = (TensorType, UnrankedTensorType)
+    if not isinstance(a, tensors) or not isinstance(b, tensors):
+        return False
+    return cast(AnyTensor, a).element_type == cast(AnyTensor, b).element_type
 
 
 def same_types(a: Sequence[Attribute], b: Sequence[Attribute]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, TupleType, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TupleType, i1, i32
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     operand_def,
@@ -21,6 +21,7 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
 from .stablehlo_attrs import ChannelHandleAttr, RngAlgorithmAttr, RngDistributionAttr, TokenType
 from .stablehlo_base import (
+    DYNAMIC,
     Array,
     HloOp,
     Int,
@@ -28,8 +29,25 @@ from .stablehlo_base import (
     Text,
     Value,
     boolean,
+    element_of,
     hlo_op,
+    int_of,
+    kind_of,
+    same_type,
+    same_types,
+    shape_of,
+    types_text,
 )
+from .stablehlo_checks import (
+    PREDICATE,
+    bit_width,
+    check_dim,
+    check_region,
+    check_result,
+    check_sizes_operand,
+    product,
+)
+from .stablehlo_elementwise import BITS, FLOATS, INTS, check_kind
 
 
 @hlo_op
@@ -75,6 +93,21 @@ class WhileOp(HloOp):
             ],
         )
 
+    def verify_(self) -> None:
+        types = self.operand.types
+        check_region(self, "cond", self.cond, types, [PREDICATE])
+        check_region(self, "body", self.body, types, types)
+        if not same_types(types, self.result.types):
+            self.fail(
+                f"results must be of the operands' types, got: {types_text(self.result.types)}"
+            )
+
+
+def check_branches(op: HloOp, branches: Sequence[Region], types: Sequence[Attribute]) -> None:
+    """Fails unless every branch takes nothing and gives values of these types."""
+    for index, branch in enumerate(branches):
+        check_region(op, f"branch {index}", branch, [], types)
+
 
 @hlo_op
 class CaseOp(HloOp):
@@ -93,6 +126,12 @@ class CaseOp(HloOp):
         self, index: Value, branches: Sequence[Region], result_types: Sequence[Attribute]
     ) -> None:
         super().__init__(operands=[index], result_types=[result_types], regions=[branches])
+
+    def verify_(self) -> None:
+        check_result(self, self.index, (), i32, "index")
+        if not self.branches:
+            self.fail("branches must be at least 1, got: 0")
+        check_branches(self, self.branches, self.result.types)
 
 
 @hlo_op
@@ -120,6 +159,11 @@ class IfOp(HloOp):
             operands=[pred], result_types=[result_types], regions=[true_branch, false_branch]
         )
 
+    def verify_(self) -> None:
+        if element_of(self.pred) != i1 or product(shape_of(self.pred)) not in (1, DYNAMIC):
+            self.fail(f"pred must be one i1, got: {self.pred.type}")
+        check_branches(self, (self.true_branch, self.false_branch), self.result.types)
+
 
 @hlo_op
 class OptimizationBarrierOp(HloOp):
@@ -137,6 +181,12 @@ class OptimizationBarrierOp(HloOp):
         types = [SSAValue.get(value).type for value in operand]
         super().__init__(operands=[operand], result_types=[types])
 
+    def verify_(self) -> None:
+        if not same_types(self.operand.types, self.result.types):
+            self.fail(
+                f"results must be of the operands' types, got: {types_text(self.result.types)}"
+            )
+
 
 @hlo_op
 class TupleOp(HloOp):
@@ -153,6 +203,11 @@ class TupleOp(HloOp):
     def __init__(self, val: Sequence[Value]) -> None:
         types = [SSAValue.get(value).type for value in val]
         super().__init__(operands=[val], result_types=[TupleType(types)])  # pyright: ignore
+
+    def verify_(self) -> None:
+        type_ = self.result.type
+        if not isinstance(type_, TupleType) or not same_types(type_.types.data, self.val.types):
+            self.fail(f"result must be the tuple of the operands, got: {type_}")
 
 
 @hlo_op
@@ -176,6 +231,14 @@ class GetTupleElementOp(HloOp):
             result_types=[tuple_type.types.data[index]],
             properties={"index": IntegerAttr(index, i32)},
         )
+
+    def verify_(self) -> None:
+        type_, index = self.operand.type, int_of(self.index)
+        if not isinstance(type_, TupleType):
+            self.fail(f"operand must be a tuple, got: {type_}")
+        check_dim(self, "index", index, len(type_.types.data))
+        if not same_type(type_.types.data[index], self.result.type):
+            self.fail(f"result must be of type {type_.types.data[index]}, got: {self.result.type}")
 
 
 @hlo_op
@@ -272,7 +335,7 @@ class InfeedOp(HloOp):
 
     name = "stablehlo.infeed"
     token = operand_def(TokenType)
-    infeed_config = prop_def(Text)
+    infeed_config = opt_prop_def(Text)
     layout = opt_prop_def(Array)
     result = var_result_def()
 
@@ -287,7 +350,7 @@ class OutfeedOp(HloOp):
     name = "stablehlo.outfeed"
     inputs = var_operand_def()
     token = operand_def(TokenType)
-    outfeed_config = prop_def(Text)
+    outfeed_config = opt_prop_def(Text)
     result = result_def(TokenType)
 
 
@@ -336,6 +399,14 @@ class RngOp(HloOp):
     rng_distribution = prop_def(RngDistributionAttr)
     result = result_def(Tensor)
 
+    def verify_(self) -> None:
+        for value in (self.a, self.b):
+            check_kind(self, value, BITS | FLOATS)
+            check_result(self, value, (), element_of(self.result), "a parameter")
+        check_sizes_operand(self, "shape", self.shape, len(shape_of(self.result)))
+        if self.rng_distribution.data == "NORMAL":
+            check_kind(self, self.result, FLOATS)
+
 
 @hlo_op
 class RngBitGeneratorOp(HloOp):
@@ -350,6 +421,18 @@ class RngBitGeneratorOp(HloOp):
     output_state = result_def(Tensor)
     output = result_def(Tensor)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_kind(self, self.output, INTS | FLOATS)
+        if not same_type(self.initial_state.type, self.output_state.type):
+            self.fail(f"states must be of {self.initial_state.type}, got: {self.output_state.type}")
+        shape, element = shape_of(self.initial_state), element_of(self.initial_state)
+        if len(shape) != 1 or kind_of(element) not in ("int", "uint"):
+            self.fail(f"the state must be a list of integers, got: {self.initial_state.type}")
+        bits, algorithm = shape[0] * bit_width(element), self.rng_algorithm.data
+        allowed = {"THREE_FRY": (128,), "PHILOX": (128, 192)}.get(algorithm)
+        if allowed and shape[0] >= 0 and bits not in allowed:
+            self.fail(f"the state of {algorithm} must have {allowed[0]} bits, got: {bits}")
 
 
 CONTROL_OPS: list[type[HloOp]] = [

@@ -35,6 +35,7 @@ from .stablehlo_base import (
     types_text,
     with_element,
 )
+from .stablehlo_checks import bit_width
 
 Kinds = frozenset[str]
 INTS: Kinds = frozenset({"int", "uint"})
@@ -418,6 +419,23 @@ class BitcastConvertOp(HloOp):
 
     def __init__(self, operand: Value, result_type: Attribute) -> None:
         super().__init__(operands=[operand], result_types=[result_type])
+
+    def verify_(self) -> None:
+        old, new = element_of(self.operand), element_of(self.result)
+        if (kind_of(old) == "complex") != (kind_of(new) == "complex"):
+            self.fail(f"real and complex do not convert bitwise, got: {self.operand.type}, {new}")
+        widths = bit_width(old), bit_width(new)
+        shapes = shape_of(self.operand), shape_of(self.result)
+        if widths[0] > widths[1]:
+            widths, shapes = widths[::-1], shapes[::-1]
+        narrow, wide = shapes
+        if widths[0] == widths[1]:
+            fits = same_shape(narrow, wide)
+        else:
+            parts = widths[1] // widths[0]
+            fits = widths[1] % widths[0] == 0 and same_shape(narrow, (*wide, parts))
+        if not fits:
+            self.fail(f"bits do not fit, {self.operand.type} as: {self.result.type}")
 
 
 @hlo_op

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     SameVariadicOperandSize,
@@ -27,11 +28,33 @@ from .stablehlo_base import (
     Tensor,
     Value,
     boolean,
+    element_of,
     hlo_op,
     int64,
+    int_of,
     integers,
+    kind_of,
+    same_shape,
+    same_types,
+    shape_of,
     tensor_of,
+    types_text,
+    values_of,
     with_shape,
+)
+from .stablehlo_checks import (
+    PREDICATE,
+    check_dim,
+    check_dims,
+    check_length,
+    check_reducer,
+    check_region,
+    check_result,
+    check_same_shapes,
+    check_sizes_operand,
+    dense_values,
+    scalar,
+    window_of,
 )
 from .stablehlo_control import ReturnOp
 from .stablehlo_elementwise import (
@@ -45,6 +68,8 @@ from .stablehlo_elementwise import (
     OrOp,
     XorOp,
 )
+from .stablehlo_index_checks import check_scatter, gather_shape
+from .stablehlo_shape import ConstantOp
 
 COMBINERS: dict[str, type[BinaryOp]] = {
     "add": AddOp,
@@ -95,6 +120,26 @@ def combiner_of(region: Region) -> str | None:
     return name if name in COMBINERS else None
 
 
+def check_some(op: HloOp, inputs: Sequence[SSAValue]) -> None:
+    """Fails unless there is an input."""
+    if not inputs:
+        op.fail("inputs must have at least 1 value, got: 0")
+
+
+def reduced(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    """The shape without these dimensions."""
+    return tuple(size for dim, size in enumerate(shape) if dim not in dims)
+
+
+def check_results(
+    op: HloOp, results: Sequence[SSAValue], shape: Sequence[int], elements: Sequence[Attribute]
+) -> None:
+    """Fails unless the results have this shape and these element types."""
+    check_length(op, "results", results, len(elements))
+    for value, element in zip(results, elements, strict=True):
+        check_result(op, value, shape, element)
+
+
 @hlo_op
 class ReduceOp(HloOp):
     """Combines the elements along some dimensions, beginning with the init values.
@@ -134,6 +179,16 @@ class ReduceOp(HloOp):
             regions=[body],
         )
 
+    def verify_(self) -> None:
+        check_some(self, self.inputs)
+        check_same_shapes(self, self.inputs, "inputs")
+        shape, dims = shape_of(self.inputs[0]), self.dimensions.get_values()
+        check_dims(self, "dimensions", dims, len(shape))
+        elements = check_reducer(
+            self, self.body, self.inputs.types, self.init_values.types, reduced(shape, dims)
+        )
+        check_results(self, self.result, reduced(shape, dims), elements)
+
 
 @hlo_op
 class ReduceWindowOp(HloOp):
@@ -155,6 +210,22 @@ class ReduceWindowOp(HloOp):
     traits = traits_def(RecursiveMemoryEffect())
     irdl_options = (SameVariadicOperandSize(),)
 
+    def verify_(self) -> None:
+        check_some(self, self.inputs)
+        check_same_shapes(self, self.inputs, "inputs")
+        shape, sizes = shape_of(self.inputs[0]), self.window_dimensions.get_values()
+        check_length(self, "window_dimensions", sizes, len(shape))
+        window = window_of(
+            self,
+            sizes,
+            self.window_strides,
+            self.padding,
+            self.base_dilations,
+            self.window_dilations,
+        )
+        elements = check_reducer(self, self.body, self.inputs.types, self.init_values.types, sizes)
+        check_results(self, self.result, window.positions(shape), elements)
+
 
 @hlo_op
 class SelectAndScatterOp(HloOp):
@@ -175,6 +246,18 @@ class SelectAndScatterOp(HloOp):
     result = result_def(Tensor)
     traits = traits_def(RecursiveMemoryEffect())
 
+    def verify_(self) -> None:
+        shape, element = shape_of(self.operand), element_of(self.operand)
+        check_result(self, self.init_value, (), element_of(self.init_value), "init_value")
+        one = scalar(element)
+        check_region(self, "select", self.select, [one, one], [PREDICATE])
+        elements = check_reducer(self, self.scatter, [self.source.type], [self.init_value.type])
+        sizes = values_of(self.window_dimensions, (1,) * len(shape))
+        check_length(self, "window_dimensions", sizes, len(shape))
+        window = window_of(self, sizes, self.window_strides, self.padding)
+        check_result(self, self.source, window.positions(shape), element, "source")
+        check_result(self, self.result, shape, elements[0])
+
 
 @hlo_op
 class MapOp(HloOp):
@@ -189,6 +272,17 @@ class MapOp(HloOp):
     computation = region_def()
     result = result_def(Tensor)
     traits = traits_def(RecursiveMemoryEffect())
+
+    def verify_(self) -> None:
+        check_some(self, self.inputs)
+        check_same_shapes(self, [*self.inputs, self.result], "inputs and result")
+        dims = self.dimensions.get_values()
+        if tuple(dims) != tuple(range(len(shape_of(self.inputs[0])))):
+            self.fail(f"dimensions must be all of the inputs' in order, got: {list(dims)}")
+        takes = [scalar(element_of(value)) for value in self.inputs]
+        check_region(
+            self, "computation", self.computation, takes, [scalar(element_of(self.result))]
+        )
 
 
 @hlo_op
@@ -227,6 +321,33 @@ class SortOp(HloOp):
             regions=[comparator],
         )
 
+    def verify_(self) -> None:
+        check_some(self, self.inputs)
+        check_same_shapes(self, self.inputs, "inputs")
+        rank = len(shape_of(self.inputs[0]))
+        dim = -1 if self.dimension is None else int_of(self.dimension)
+        if not -rank <= dim < rank and not dim == rank == 0:
+            self.fail(f"dimension must be in [{-rank}, {rank}), got: {dim}")
+        takes = [scalar(element_of(value)) for value in self.inputs for _ in range(2)]
+        check_region(self, "comparator", self.comparator, takes, [PREDICATE])
+        if not same_types(self.inputs.types, self.result.types):
+            self.fail(f"results must be of the inputs' types, got: {types_text(self.result.types)}")
+
+
+def check_indices(op: HloOp, indices: SSAValue) -> None:
+    """Fails unless the indices are integers."""
+    if kind_of(element_of(indices)) not in ("int", "uint"):
+        op.fail(f"indices must be integers, got: {indices.type}")
+
+
+def constant_sizes(value: SSAValue) -> tuple[int, ...] | None:
+    """The numbers of a value that a `stablehlo.constant` gives, else None."""
+    owner = value.owner
+    table = owner.value if isinstance(owner, ConstantOp) else None
+    if not isinstance(table, DenseIntOrFPElementsAttr):
+        return None
+    return dense_values(cast(DenseIntOrFPElementsAttr[IntegerType], table))
+
 
 @hlo_op
 class GatherOp(HloOp):
@@ -264,6 +385,13 @@ class GatherOp(HloOp):
             },
         )
 
+    def verify_(self) -> None:
+        sizes, operand = self.slice_sizes.get_values(), shape_of(self.operand)
+        check_indices(self, self.start_indices)
+        indices = shape_of(self.start_indices)
+        wanted = gather_shape(self, operand, indices, sizes, self.dimension_numbers)
+        check_result(self, self.result, wanted, element_of(self.operand))
+
 
 @hlo_op
 class DynamicGatherOp(HloOp):
@@ -281,6 +409,14 @@ class DynamicGatherOp(HloOp):
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        operand, sizes = shape_of(self.operand), constant_sizes(self.slice_sizes)
+        check_indices(self, self.start_indices)
+        check_sizes_operand(self, "slice_sizes", self.slice_sizes, len(operand))
+        indices = shape_of(self.start_indices)
+        wanted = gather_shape(self, operand, indices, sizes, self.dimension_numbers)
+        check_result(self, self.result, wanted, element_of(self.operand))
+
 
 @hlo_op
 class TorchIndexSelectOp(HloOp):
@@ -296,6 +432,17 @@ class TorchIndexSelectOp(HloOp):
     batch_dims = prop_def(Int)
     result = result_def(Tensor)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        shape, index = shape_of(self.operand), shape_of(self.index)
+        dim, batch = int_of(self.dim), int_of(self.batch_dims)
+        check_indices(self, self.index)
+        check_dim(self, "dim", dim, len(shape))
+        check_dim(self, "batch_dims", batch, min(dim, len(index)) + 1)
+        if not same_shape(shape[:batch], index[:batch]):
+            self.fail(f"index must have the batch of {self.operand.type}, got: {self.index.type}")
+        wanted = (*shape[:dim], *index[batch:], *shape[dim + 1 :])
+        check_result(self, self.result, wanted, element_of(self.operand))
 
 
 @hlo_op
@@ -342,6 +489,18 @@ class ScatterOp(HloOp):
             },
             regions=[body],
         )
+
+    def verify_(self) -> None:
+        check_some(self, self.inputs)
+        check_indices(self, self.scatter_indices)
+        check_same_shapes(self, self.inputs, "inputs")
+        check_same_shapes(self, self.updates, "updates")
+        shape = shape_of(self.inputs[0])
+        indices, updates = shape_of(self.scatter_indices), shape_of(self.updates[0])
+        check_scatter(self, shape, indices, updates, self.scatter_dimension_numbers)
+        news = [scalar(element_of(value)) for value in self.updates]
+        elements = check_reducer(self, self.update_computation, self.inputs.types, news)
+        check_results(self, self.result, shape, elements)
 
 
 REDUCTION_OPS: list[type[HloOp]] = [

@@ -18,18 +18,37 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_de
 from xdsl.traits import Pure
 
 from .stablehlo_base import (
-    AnyTensor,
+    DYNAMIC,
     HloOp,
     Int,
     Integers,
     Tensor,
     Value,
+    element_of,
     hlo_op,
     int64,
+    int_of,
     integers,
+    kind_of,
+    same_shape,
+    same_size,
+    same_type,
+    shape_of,
     tensor_of,
+    types_text,
+    values_of,
     with_shape,
 )
+from .stablehlo_checks import (
+    check_dim,
+    check_dims,
+    check_length,
+    check_result,
+    check_sizes_operand,
+    check_static,
+    product,
+)
+from .stablehlo_elementwise import INTS, QUANT, REALS, check_kind, check_same_types
 
 AnyDense = DenseIntOrFPElementsAttr[IntegerType | IndexType | AnyFloat]
 
@@ -53,6 +72,13 @@ class ConstantOp(HloOp):
             result_type = cast(AnyDense, value).type
         super().__init__(result_types=[result_type], properties={"value": value})
 
+    def verify_(self) -> None:
+        value = self.value
+        type_ = value.get_type() if isinstance(value, DenseIntOrFPElementsAttr) else None
+        if type_ is not None and not same_type(type_, self.output.type):
+            self.fail(f"result must be of type {type_}, got: {self.output.type}")
+        check_static(self, self.output)
+
 
 @hlo_op
 class IotaOp(HloOp):
@@ -71,6 +97,11 @@ class IotaOp(HloOp):
             result_types=[result_type], properties={"iota_dimension": int64(iota_dimension)}
         )
 
+    def verify_(self) -> None:
+        check_kind(self, self.output, INTS | REALS | QUANT)
+        check_static(self, self.output)
+        check_dim(self, "iota_dimension", int_of(self.iota_dimension), len(shape_of(self.output)))
+
 
 @hlo_op
 class DynamicIotaOp(HloOp):
@@ -84,6 +115,12 @@ class DynamicIotaOp(HloOp):
     iota_dimension = prop_def(Int)
     result = result_def(Tensor)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_kind(self, self.result, INTS | REALS | QUANT)
+        rank = len(shape_of(self.result))
+        check_sizes_operand(self, "output_shape", self.output_shape, rank)
+        check_dim(self, "iota_dimension", int_of(self.iota_dimension), rank)
 
 
 @hlo_op
@@ -106,6 +143,11 @@ class BroadcastInDimOp(HloOp):
             properties={"broadcast_dimensions": integers(dims)},
         )
 
+    def verify_(self) -> None:
+        check_static(self, self.result)
+        dims = self.broadcast_dimensions.get_values()
+        check_broadcast(self, self.operand, dims, self.result)
+
 
 @hlo_op
 class DynamicBroadcastInDimOp(HloOp):
@@ -123,6 +165,17 @@ class DynamicBroadcastInDimOp(HloOp):
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        rank = len(shape_of(self.result))
+        check_sizes_operand(self, "output_dimensions", self.output_dimensions, rank)
+        check_broadcast(self, self.operand, self.broadcast_dimensions.get_values(), self.result)
+        expanding = values_of(self.known_expanding_dimensions)
+        known = [*expanding, *values_of(self.known_nonexpanding_dimensions)]
+        check_dims(self, "known dimensions", known, len(shape_of(self.operand)))
+        for dim in expanding:
+            if not same_size(shape_of(self.operand)[dim], 1):
+                self.fail(f"an expanding dimension must have size 1, got: {self.operand.type}")
+
 
 @hlo_op
 class BroadcastOp(HloOp):
@@ -136,6 +189,14 @@ class BroadcastOp(HloOp):
     broadcast_sizes = prop_def(Integers)
     result = result_def(Tensor)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        sizes = self.broadcast_sizes.get_values()
+        for size in sizes:
+            if size < 0:
+                self.fail(f"broadcast_sizes must not be negative, got: {size}")
+        wanted = (*sizes, *shape_of(self.operand))
+        check_result(self, self.result, wanted, element_of(self.operand))
 
 
 @hlo_op
@@ -154,6 +215,10 @@ class ReshapeOp(HloOp):
         type_ = shape if isinstance(shape, Attribute) else with_shape(tensor_of(operand), shape)
         super().__init__(operands=[operand], result_types=[type_])
 
+    def verify_(self) -> None:
+        check_static(self, self.result)
+        check_count(self, self.operand, self.result)
+
 
 @hlo_op
 class DynamicReshapeOp(HloOp):
@@ -167,6 +232,10 @@ class DynamicReshapeOp(HloOp):
     output_shape = operand_def(Tensor)
     result = result_def(Tensor)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_sizes_operand(self, "output_shape", self.output_shape, len(shape_of(self.result)))
+        check_count(self, self.operand, self.result)
 
 
 @hlo_op
@@ -191,6 +260,15 @@ class TransposeOp(HloOp):
             properties={"permutation": integers(permutation)},
         )
 
+    def verify_(self) -> None:
+        shape, permutation = shape_of(self.operand), self.permutation.get_values()
+        if sorted(permutation) != list(range(len(shape))):
+            self.fail(
+                f"permutation must be one of {len(shape)} dimensions, got: {list(permutation)}"
+            )
+        wanted = [shape[dim] for dim in permutation]
+        check_result(self, self.result, wanted, element_of(self.operand))
+
 
 @hlo_op
 class ReverseOp(HloOp):
@@ -211,6 +289,10 @@ class ReverseOp(HloOp):
             result_types=[tensor_of(operand)],
             properties={"dimensions": integers(dimensions)},
         )
+
+    def verify_(self) -> None:
+        check_dims(self, "dimensions", self.dimensions.get_values(), len(shape_of(self.operand)))
+        check_same_types(self)
 
 
 @hlo_op
@@ -248,6 +330,26 @@ class SliceOp(HloOp):
             },
         )
 
+    def verify_(self) -> None:
+        shape = shape_of(self.operand)
+        lists = (
+            ("start_indices", self.start_indices.get_values()),
+            ("limit_indices", self.limit_indices.get_values()),
+            ("strides", self.strides.get_values()),
+        )
+        for name, values in lists:
+            check_length(self, name, values, len(shape))
+        wanted: list[int] = []
+        for size, start, limit, step in zip(shape, *(v for _, v in lists), strict=True):
+            if start < 0 or start > limit:
+                self.fail(f"start must be in [0, {limit}], got: {start}")
+            if 0 <= size < limit:
+                self.fail(f"limit must be at most {size}, got: {limit}")
+            if step < 1:
+                self.fail(f"stride must be at least 1, got: {step}")
+            wanted.append(-(-(limit - start) // step))
+        check_result(self, self.result, wanted, element_of(self.operand))
+
 
 @hlo_op
 class DynamicSliceOp(HloOp):
@@ -270,6 +372,15 @@ class DynamicSliceOp(HloOp):
             properties={"slice_sizes": integers(sizes)},
         )
 
+    def verify_(self) -> None:
+        shape, sizes = shape_of(self.operand), self.slice_sizes.get_values()
+        check_starts(self, self.start_indices, len(shape))
+        check_length(self, "slice_sizes", sizes, len(shape))
+        for size, bound in zip(sizes, shape, strict=True):
+            if size < 0 or 0 <= bound < size:
+                self.fail(f"slice_sizes must be in [0, {bound}], got: {size}")
+        check_result(self, self.result, sizes, element_of(self.operand))
+
 
 @hlo_op
 class DynamicUpdateSliceOp(HloOp):
@@ -288,6 +399,17 @@ class DynamicUpdateSliceOp(HloOp):
     def __init__(self, operand: Value, update: Value, starts: Sequence[Value]) -> None:
         super().__init__(operands=[operand, update, starts], result_types=[tensor_of(operand)])
 
+    def verify_(self) -> None:
+        shape, part = shape_of(self.operand), shape_of(self.update)
+        if len(part) != len(shape) or element_of(self.update) != element_of(self.operand):
+            self.fail(f"update must be of the kind of {self.operand.type}, got: {self.update.type}")
+        check_starts(self, self.start_indices, len(shape))
+        for size, bound in zip(part, shape, strict=True):
+            if 0 <= bound < size:
+                self.fail(f"update must have at most size {bound}, got: {self.update.type}")
+        if not same_type(self.operand.type, self.result.type):
+            self.fail(f"result must be of type {self.operand.type}, got: {self.result.type}")
+
 
 @hlo_op
 class RealDynamicSliceOp(HloOp):
@@ -303,6 +425,15 @@ class RealDynamicSliceOp(HloOp):
     strides = operand_def(Tensor)
     result = result_def(Tensor)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        rank = len(shape_of(self.operand))
+        lists = (self.start_indices, self.limit_indices, self.strides)
+        for name, value in zip(("start_indices", "limit_indices", "strides"), lists, strict=True):
+            check_sizes_operand(self, name, value, rank)
+            if element_of(value) != element_of(self.start_indices):
+                self.fail(f"starts, limits and strides must be of one type, got: {value.type}")
+        check_result(self, self.result, [DYNAMIC] * rank, element_of(self.operand))
 
 
 @hlo_op
@@ -327,6 +458,21 @@ class ConcatenateOp(HloOp):
             result_types=[with_shape(types[0], shape)],
             properties={"dimension": int64(dimension)},
         )
+
+    def verify_(self) -> None:
+        if not self.inputs:
+            self.fail("inputs must have at least 1 value, got: 0")
+        first, dim = shape_of(self.inputs[0]), int_of(self.dimension)
+        check_dim(self, "dimension", dim, len(first))
+        total = 0
+        for value in self.inputs:
+            shape = shape_of(value)
+            rest = (*shape[:dim], first[dim], *shape[dim + 1 :])
+            if element_of(value) != element_of(self.inputs[0]) or not same_shape(rest, first):
+                self.fail(f"inputs must fit {self.inputs[0].type}, got: {value.type}")
+            total = DYNAMIC if DYNAMIC in (total, shape[dim]) else total + shape[dim]
+        wanted = (*first[:dim], total, *first[dim + 1 :])
+        check_result(self, self.result, wanted, element_of(self.inputs[0]))
 
 
 @hlo_op
@@ -367,6 +513,26 @@ class PadOp(HloOp):
             },
         )
 
+    def verify_(self) -> None:
+        shape = shape_of(self.operand)
+        check_result(self, self.padding_value, (), element_of(self.operand), "padding_value")
+        lists = (
+            ("edge_padding_low", self.edge_padding_low.get_values()),
+            ("edge_padding_high", self.edge_padding_high.get_values()),
+            ("interior_padding", self.interior_padding.get_values()),
+        )
+        for name, values in lists:
+            check_length(self, name, values, len(shape))
+        wanted: list[int] = []
+        for size, low, high, gap in zip(shape, *(v for _, v in lists), strict=True):
+            if gap < 0:
+                self.fail(f"interior_padding must not be negative, got: {gap}")
+            padded = low + size + max(size - 1, 0) * gap + high
+            if size != DYNAMIC and padded < 0:
+                self.fail(f"a padded size must not be negative, got: {padded}")
+            wanted.append(DYNAMIC if size == DYNAMIC else padded)
+        check_result(self, self.result, wanted, element_of(self.operand))
+
 
 @hlo_op
 class DynamicPadOp(HloOp):
@@ -383,6 +549,13 @@ class DynamicPadOp(HloOp):
     interior_padding = operand_def(Tensor)
     result = result_def(Tensor)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        rank = len(shape_of(self.operand))
+        check_result(self, self.padding_value, (), element_of(self.operand), "padding_value")
+        for name in ("edge_padding_low", "edge_padding_high", "interior_padding"):
+            check_sizes_operand(self, name, getattr(self, name), rank)
+        check_result(self, self.result, [DYNAMIC] * rank, element_of(self.operand))
 
 
 @hlo_op
@@ -405,6 +578,10 @@ class GetDimensionSizeOp(HloOp):
             properties={"dimension": int64(dimension)},
         )
 
+    def verify_(self) -> None:
+        check_dim(self, "dimension", int_of(self.dimension), len(shape_of(self.operand)))
+        check_result(self, self.result, (), i32)
+
 
 @hlo_op
 class SetDimensionSizeOp(HloOp):
@@ -420,10 +597,49 @@ class SetDimensionSizeOp(HloOp):
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        shape, dim = shape_of(self.operand), int_of(self.dimension)
+        check_dim(self, "dimension", dim, len(shape))
+        check_result(self, self.size, (), i32, "size")
+        wanted = (*shape[:dim], DYNAMIC, *shape[dim + 1 :])
+        check_result(self, self.result, wanted, element_of(self.operand))
 
-def scalar_type(value: SSAValue) -> AnyTensor:
-    """The type of one element of a value, as a tensor without dimensions."""
-    return with_shape(tensor_of(value), [])
+
+def check_broadcast(op: HloOp, operand: SSAValue, dims: Sequence[int], result: SSAValue) -> None:
+    """Fails unless the operand's dimensions can be these of the result."""
+    shape, wide = shape_of(operand), shape_of(result)
+    check_length(op, "broadcast_dimensions", dims, len(shape))
+    check_dims(op, "broadcast_dimensions", dims, len(wide))
+    if element_of(operand) != element_of(result) and not is_quantized(operand, result):
+        op.fail(f"result must have elements of {element_of(operand)}, got: {result.type}")
+    for size, dim in zip(shape, dims, strict=True):
+        if size != 1 and not same_size(size, wide[dim]):
+            op.fail(f"size {size} must be 1 or that of dimension {dim}, got: {wide[dim]}")
+
+
+def is_quantized(*values: SSAValue) -> bool:
+    """Whether all values have quantised elements (whose parameters are not compared)."""
+    return all(kind_of(element_of(value)) == "quant" for value in values)
+
+
+def check_count(op: HloOp, operand: SSAValue, result: SSAValue) -> None:
+    """Fails unless operand and result have as many elements, of one type."""
+    if element_of(operand) != element_of(result) and not is_quantized(operand, result):
+        op.fail(f"result must have elements of {element_of(operand)}, got: {result.type}")
+    counts = product(shape_of(operand)), product(shape_of(result))
+    if not same_size(*counts):
+        op.fail(f"result must have {counts[0]} elements, got: {counts[1]}")
+
+
+def check_starts(op: HloOp, starts: Sequence[SSAValue], rank: int) -> None:
+    """Fails unless there is a scalar integer for each dimension, all of one type."""
+    check_length(op, "start_indices", starts, rank)
+    for start in starts:
+        element = element_of(start)
+        if shape_of(start) or kind_of(element) not in ("int", "uint"):
+            op.fail(f"start_indices must be scalar integers, got: {start.type}")
+        if element != element_of(starts[0]):
+            op.fail(f"start_indices must be of one type, got: {types_text(s.type for s in starts)}")
 
 
 SHAPE_OPS: list[type[HloOp]] = [

@@ -113,7 +113,12 @@ class Struct(Data[tuple[Any, ...]], ABC):
             found[key] = by_name[key].read(parser)
 
         start = parser.pos
-        parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)
+        parser.parse_punctuation("<")
+        while parser.parse_optional_punctuation(">") is None:  # MLIR takes a last comma too
+            entry()
+            if parser.parse_optional_punctuation(",") is None:
+                parser.parse_punctuation(">", f" after a parameter of {cls.name}")
+                break
         for part in cls.parts:
             if part.name not in found and part.default is None:
                 parser.raise_error(f"{cls.name} needs the parameter {part.name}", start, parser.pos)
