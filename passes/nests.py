@@ -27,7 +27,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from ..partir_dialect.names import location_text
 from ..partir_dialect.partir import EmbedOp, IndexedOp, LoopOp, OnceOp, SliceOp, YieldOp
@@ -168,7 +168,7 @@ class _Flattener:
         operands = [self._local(operand) for operand in op.operands]
         types = [self._result_type(op, k, operands) for k in range(len(op.results))]
         whole = self._make(op, [local.whole for local in operands], types)
-        rule, rests = rule_of(whole), None
+        rule = rule_of(whole)
         rests = Rests(rule)
         entries: list[NestEntry] = []
         results: list[Marks] = [{} for _ in op.results]
@@ -202,6 +202,10 @@ class _Flattener:
         block = self._top.parent
         assert block is not None
         block.insert_op_before(whole, self._top)
+        try:
+            whole.verify()
+        except VerifyException as error:
+            raise _fail(whole, f"outside its loops it would be no valid op: {error}") from error
         return whole
 
     def _result_type(self, op: Operation, result: int, operands: list[_Local]) -> Attribute:

@@ -1,0 +1,12 @@
+// RUN: partir-opt %s | partir-opt | filecheck %s
+// RUN: partir-opt %s --print-op-generic | partir-opt | filecheck %s
+
+module attributes {partir.mesh = #partir.mesh<"batch"=4, "model"=2>} {
+  func.func @main(%x: tensor<8x6xf32>, %s: tensor<f32>) -> tensor<8x6xf32> {
+    // CHECK: partir.all_reduce "add" ["model"] %{{.*}} : tensor<8x6xf32>
+    %0 = partir.all_reduce "add" ["model"] %x : tensor<8x6xf32>
+    // CHECK: partir.all_reduce "max" ["batch", "model"] %{{.*}} : tensor<f32>
+    %1 = partir.all_reduce "max" ["batch", "model"] %s : tensor<f32>
+    return %x : tensor<8x6xf32>
+  }
+}

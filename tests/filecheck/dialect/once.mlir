@@ -1,0 +1,14 @@
+// RUN: partir-opt %s | partir-opt | filecheck %s
+// RUN: partir-opt %s --print-op-generic | partir-opt | filecheck %s
+
+module attributes {partir.mesh = #partir.mesh<"batch"=4, "model"=2>} {
+  func.func @main(%x: tensor<8x6xf32>, %s: tensor<f32>) -> tensor<8x6xf32> {
+    %l = partir.loop "batch" [#partir.tile<0>] (%i : !partir.range<4>) {
+      // CHECK: partir.once "add" %{{.*}}[%{{.*}}] : tensor<f32>
+      %a = partir.once "add" %s[%i] : tensor<f32>
+      %xs = partir.slice 0 %x[%i] : tensor<2x6xf32>
+      partir.yield %xs : tensor<2x6xf32>
+    } : tensor<8x6xf32>
+    return %x : tensor<8x6xf32>
+  }
+}
