@@ -8,8 +8,10 @@ from ..partir_dialect.errors import PartirError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    """Declares nothing: whatever is given is taken."""
+    del parser
 
 
-def refuse(command: str) -> int:
-    raise PartirError(f"this version of partir does not have the command: {command!r}")
+def run(arguments: argparse.Namespace) -> int:
+    """Refuses."""
+    raise PartirError(f"this version of partir does not have the command: {arguments.command!r}")

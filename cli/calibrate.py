@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-
-from .absent import configure, refuse
+from .absent import configure, run
 
 __all__ = ["EXAMPLE", "HELP", "configure", "run"]
 
 HELP = "measure a device model on the devices that are there (not in this version)"
 EXAMPLE = "partir calibrate --devices cpu:8 -o my.toml"
-
-
-def run(arguments: argparse.Namespace) -> int:
-    return refuse(arguments.command)

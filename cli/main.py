@@ -15,6 +15,7 @@ from types import ModuleType
 
 from ..partir_dialect.errors import PartirError
 from . import (
+    absent,
     calibrate,
     check,
     devices,
@@ -43,6 +44,9 @@ COMMANDS: dict[str, ModuleType] = {
     "calibrate": calibrate,
     "devices": devices,
 }
+
+ABSENT = frozenset(name for name, module in COMMANDS.items() if module.run is absent.run)
+"""Commands of the interface that this version does not have: they take any arguments."""
 
 USER_FAULT = 2
 OWN_FAULT = 70
@@ -84,7 +88,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line (`sys.argv` by default); returns the exit status."""
     parser = build_parser()
-    arguments = parser.parse_args(argv)
+    arguments, rest = parser.parse_known_args(argv)
+    if rest and arguments.command not in ABSENT:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if arguments.version:
         from importlib.metadata import version
 

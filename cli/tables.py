@@ -86,9 +86,9 @@ def steps_table(report: Mapping[str, Any]) -> Table:
     kinds = [k for k in COLLECTIVES if any(s["collectives"][k]["count"] for s in report["steps"])]
     table.add_column("after", overflow="fold")
     for kind in kinds or ["all_reduce"]:
-        table.add_column(COLLECTIVES[kind], justify="right", no_wrap=True)
+        table.add_column(COLLECTIVES[kind], justify="right")
     for name in ("arguments", "peak memory", "time", "conflicts", "fallbacks"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     for step in report["steps"]:
         table.add_row(
             Text(step["tactic"]),

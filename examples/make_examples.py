@@ -1,12 +1,13 @@
 """Writes the example programs of this folder: `python examples/make_examples.py` (needs JAX).
 
-Each is one training step as JAX lowers it: parameters, optimizer state and a batch in, new parameters,
-new state and the loss out, with the old ones donated. Every argument carries its path, as in
-`loc("params['block_0']['wq']")`; from it come the names that tactics use.
+Each is one training step as JAX lowers it: parameters, optimizer state and a batch in, new
+parameters, new state and the loss out, with the old ones donated. Every argument carries its path,
+as in `loc("params['block_0']['wq']")`; from it come the names that tactics use.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +81,7 @@ def transformer_loss(params: Tree, batch: Tree) -> jax.Array:
 
 def mlp_parameters() -> Tree:
     """Shapes of the weights and biases of a perceptron with two hidden layers."""
-    pairs = list(zip(MLP_SIZES, MLP_SIZES[1:], strict=False))
+    pairs = list(itertools.pairwise(MLP_SIZES))
     return {f"w{i}": floats(*pair) for i, pair in enumerate(pairs)} | {
         f"b{i}": floats(size) for i, (_, size) in enumerate(pairs)
     }
