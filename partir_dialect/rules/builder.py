@@ -22,7 +22,7 @@ class Place(NamedTuple):
     """A dimension of an operand or a result."""
 
     is_result: bool
-    index: int
+    value: int
     dim: int
 
 
@@ -64,7 +64,7 @@ class RuleBuilder:
     def size(self, place: Place) -> int:
         """The number of elements of a dimension."""
         shapes = self.results if place.is_result else self.operands
-        return shapes[place.index][place.dim]
+        return shapes[place.value][place.dim]
 
     def factor(
         self,
@@ -79,8 +79,8 @@ class RuleBuilder:
             return
         number = len(self._factors)
         self._factors.append(Factor(size, kind, reducer, rewrite))
-        for is_result, index, dim in places:
-            dims = self._dims[is_result][index]
+        for is_result, value, dim in places:
+            dims = self._dims[is_result][value]
             dims[dim] = (*dims[dim], number)
 
     def join(

@@ -11,6 +11,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from ..stablehlo_attrs import DotAttr
 from .base import Kind, Linearity, Rule, RuleFunction
 from .builder import RuleBuilder, at, blocked, out
 from .linearity import ADD, single
@@ -35,7 +36,7 @@ def contracting_reducer(op: Operation) -> str:
 
 def dot_general(op: Operation) -> Rule:
     """Batch and free dimensions are parallel, contracted ones a sum."""
-    dims = numbers(op, "dot_dimension_numbers")
+    dims = cast("DotAttr", numbers(op, "dot_dimension_numbers"))
     return _dot(
         op,
         tuple(zip(dims.lhs_batching_dimensions, dims.rhs_batching_dimensions, strict=True)),
@@ -111,7 +112,8 @@ def ragged_dot(op: Operation) -> Rule:
     )
     result = len(batching)
     for side in (0, 1):
-        used = {pair[side] for pair in (*batching, *contracted)} | (groups if side else set())
+        used = {pair[side] for pair in (*batching, *contracted)}
+        used.update(groups if side else ())
         for dim in range(len(builder.operands[side])):
             if dim not in used:
                 if side == 1 or dim not in ragged:

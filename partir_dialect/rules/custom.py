@@ -74,7 +74,7 @@ def custom_call_rule(target: str) -> RuleFunction | None:
     for table in (_registered, KNOWN):
         if target in table:
             return table[target]
-        for pattern in reversed(table):
+        for pattern in reversed(list(table)):
             if fnmatchcase(target, pattern):
                 return table[pattern]
     return None

@@ -109,10 +109,10 @@ def _precision(element: Attribute | None) -> tuple[int, int] | None:
         dtype = numpy_dtype(element)
         if dtype.kind not in "fV":
             return None
-        info = ml_dtypes.finfo(dtype)
+        info = cast("Any", ml_dtypes).finfo(dtype)
     except (PartirError, ValueError):
         return None
-    return info.nmant, info.maxexp
+    return int(info.nmant), int(info.maxexp)
 
 
 def _convert(op: Operation) -> tuple[Linearity, ...]:

@@ -7,14 +7,15 @@ one is special: a gather masks what is not in the tile and adds, a scatter masks
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from xdsl.ir import Operation
 
+from ..stablehlo_attrs import GatherAttr, ScatterAttr
 from .base import Kind, Linearity, Rule, RuleFunction
-from .builder import Place, RuleBuilder, at, blocked, out
+from .builder import Place, RuleBuilder, at, out
 from .linearity import EVERY, joint, single
-from .properties import numbers, required
+from .properties import integer, numbers, required
 from .reducers import common_reducer, counted_once, sum_reducer
 
 
@@ -66,7 +67,7 @@ def _batch(
     return tuple((index, batch, batching.get(index)) for index, batch in pairs)
 
 
-def _gather_parts(builder: RuleBuilder, dims: Any) -> _Parts:
+def _gather_parts(builder: RuleBuilder, dims: GatherAttr) -> _Parts:
     operand, indices = builder.operands
     offset = tuple(dims.offset_dims)
     batching = tuple(dims.operand_batching_dims)
@@ -81,7 +82,7 @@ def _gather_parts(builder: RuleBuilder, dims: Any) -> _Parts:
     )
 
 
-def _scatter_parts(builder: RuleBuilder, dims: Any, count: int) -> _Parts:
+def _scatter_parts(builder: RuleBuilder, dims: ScatterAttr, count: int) -> _Parts:
     operand, indices, updates = (builder.operands[k] for k in (0, count, count + 1))
     window_dims = tuple(dims.update_window_dims)
     batching = tuple(dims.input_batching_dims)
@@ -100,7 +101,8 @@ def gather(op: Operation) -> Rule:
     """Batch dimensions and windows that are whole are parallel; a dimension of which one element is
     taken by index is masked and added; longer partial windows are blocked."""
     builder = RuleBuilder(op)
-    dims, sizes = numbers(op, "dimension_numbers"), required(op, "slice_sizes")
+    dims = cast("GatherAttr", numbers(op, "dimension_numbers"))
+    sizes = required(op, "slice_sizes")
     indexed = set(dims.start_index_map)
     shape = builder.operands[0]
     parts = _gather_parts(builder, dims)
@@ -135,7 +137,7 @@ def scatter(op: Operation) -> Rule:
     counts once; indexed dimensions mask the updates."""
     builder = RuleBuilder(op)
     count = (len(builder.operands) - 1) // 2
-    dims = numbers(op, "scatter_dimension_numbers")
+    dims = cast("ScatterAttr", numbers(op, "scatter_dimension_numbers"))
     parts = _scatter_parts(builder, dims, count)
     _scatter_windows(builder, parts, dims, count)
     reducer = common_reducer(op.regions[0], count)
@@ -170,7 +172,7 @@ def _inputs(dim: int, count: int) -> list[Place]:
     return [*(at(k, dim) for k in range(count)), *(out(dim, k) for k in range(count))]
 
 
-def _scatter_windows(builder: RuleBuilder, parts: _Parts, dims: Any, count: int) -> None:
+def _scatter_windows(builder: RuleBuilder, parts: _Parts, dims: ScatterAttr, count: int) -> None:
     indexed = set(dims.scatter_dims_to_operand_dims)
     shape, update_shape = builder.operands[0], builder.operands[count + 1]
     for operand, update in parts.window:
@@ -187,10 +189,7 @@ def _scatter_windows(builder: RuleBuilder, parts: _Parts, dims: Any, count: int)
 def torch_index_select(op: Operation) -> Rule:
     """`select(operand, index)` along `dim`, below `batch_dims` shared leading dimensions."""
     builder = RuleBuilder(op)
-    dim_attribute, batch_attribute = op.properties.get("dim"), op.properties.get("batch_dims")
-    if dim_attribute is None or batch_attribute is None:
-        return blocked(op)
-    dim, batch = (int(a.value.data) for a in (dim_attribute, batch_attribute))  # type: ignore
+    dim, batch = integer(op, "dim"), integer(op, "batch_dims")
     index_rank = len(builder.operands[1])
     for d in range(batch):
         builder.join(at(0, d), at(1, d), out(d))

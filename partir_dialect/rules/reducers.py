@@ -35,9 +35,11 @@ _SPREADING = frozenset(
 
 def element_type_of(value: SSAValue) -> Attribute | None:
     """The element type of a tensor value; None for what is no tensor."""
-    if isinstance(value.type, TensorType):
-        return cast("TensorType[Attribute]", value.type).element_type
-    return None
+    return _element(value.type)
+
+
+def _element(type_: Attribute) -> Attribute | None:
+    return cast("Any", type_).element_type if isinstance(type_, TensorType) else None
 
 
 def element_text(value: SSAValue) -> str:

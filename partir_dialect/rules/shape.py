@@ -6,10 +6,10 @@ All are linear for every ⊕ in what they move.
 from __future__ import annotations
 
 from math import gcd
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from ..constants import is_splat
 from .base import IDEMPOTENT, Kind, Rule, RuleFunction
@@ -23,7 +23,7 @@ def holds_splat(op: Operation) -> bool:
     """Whether a constant op holds one number everywhere."""
     value = op.properties.get("value")
     return isinstance(value, DenseIntOrFPElementsAttr) and is_splat(
-        cast("DenseIntOrFPElementsAttr[Attribute]", value)
+        cast("DenseIntOrFPElementsAttr[Any]", value)
     )
 
 

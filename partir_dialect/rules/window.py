@@ -7,9 +7,11 @@ padded lie within tiles: `([jk])->([j])`, j parallel. All other windows need a h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.ir import Operation
 
+from ..stablehlo_attrs import ConvAttr
 from .base import Kind, Rule, RuleFunction
 from .builder import Place, RuleBuilder, at, out
 from .contraction import contracting_reducer, product_linearity
@@ -132,8 +134,8 @@ def convolution(op: Operation) -> Rule:
     """`([b,x,gi],[k,i,go])->([b,x,go])`, i a sum; space needs a halo unless windows lie apart; the
     group factor is the major part of the feature (or batch) dimensions."""
     builder = RuleBuilder(op)
-    dims = numbers(op, "dimension_numbers")
-    _features(op, builder, dims_of(dims))
+    dims = cast("ConvAttr", numbers(op, "dimension_numbers"))
+    _features(op, builder, dims)
     spatial = zip(
         dims.input_spatial_dimensions,
         dims.kernel_spatial_dimensions,
@@ -158,46 +160,26 @@ def convolution(op: Operation) -> Rule:
     return builder.build(product_linearity(op))
 
 
-@dataclass(frozen=True, slots=True)
-class _Channels:
-    """Where batch and features are in the image, the kernel and the result of a convolution."""
-
-    batch: int
-    feature: int
-    kernel_input: int
-    kernel_output: int
-    result_batch: int
-    result_feature: int
-
-
-def dims_of(numbers_: object) -> _Channels:
-    """The batch and feature dimensions of `#stablehlo.conv`."""
-    names = (
-        "input_batch_dimension input_feature_dimension kernel_input_feature_dimension "
-        "kernel_output_feature_dimension output_batch_dimension output_feature_dimension"
-    )
-    return _Channels(*(getattr(numbers_, name) for name in names.split()))
-
-
-def _features(op: Operation, builder: RuleBuilder, c: _Channels) -> None:
+def _features(op: Operation, builder: RuleBuilder, dims: ConvAttr) -> None:
     """Groups come first (they are major), then batch, output features and the input feature sum.
 
     A tile of the groups needs the group count divided as well: the rewrite "convolution_groups".
     """
-    image, kernel = builder.operands
+    left, right = builder.operands
+    image, feature = dims.input_batch_dimension, dims.input_feature_dimension
+    kernel, made = dims.kernel_output_feature_dimension, dims.output_feature_dimension
+    if min(left[image], left[feature], right[kernel]) < 0:
+        return
     batches = integer(op, "batch_group_count", 1)
     groups = integer(op, "feature_group_count", 1)
-    if min(image[c.batch], image[c.feature], kernel[c.kernel_output]) < 0:
-        return
-    grouped = [at(1, c.kernel_output), out(c.result_feature)]
-    for count, place in ((groups, at(0, c.feature)), (batches, at(0, c.batch))):
-        builder.factor(count, place, *grouped, rewrite="convolution_groups")
-    builder.factor(image[c.batch] // batches, at(0, c.batch), out(c.result_batch))
-    builder.factor(kernel[c.kernel_output] // (groups * batches), *grouped)
+    for count, place in ((groups, at(0, feature)), (batches, at(0, image))):
+        builder.factor(count, place, at(1, kernel), out(made), rewrite="convolution_groups")
+    builder.factor(left[image] // batches, at(0, image), out(dims.output_batch_dimension))
+    builder.factor(right[kernel] // (groups * batches), at(1, kernel), out(made))
     builder.factor(
-        image[c.feature] // groups,
-        at(0, c.feature),
-        at(1, c.kernel_input),
+        left[feature] // groups,
+        at(0, feature),
+        at(1, dims.kernel_input_feature_dimension),
         kind=Kind.REDUCTION,
         reducer=contracting_reducer(op),
     )

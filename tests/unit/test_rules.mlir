@@ -238,240 +238,280 @@ func.func @count_leading_zeros(%x: tensor<4x6xi32>) -> tensor<4x6xi32> {
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_acos(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.acos %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_acosh(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.acosh %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_asin(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.asin %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_asinh(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.asinh %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_atan(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.atan %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_atanh(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.atanh %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_bessel_i1e(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.bessel_i1e %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_cosh(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.cosh %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_digamma(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.digamma %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_erf(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.erf %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_erf_inv(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.erf_inv %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_erfc(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.erfc %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_lgamma(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.lgamma %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_sinh(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.sinh %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_square(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.square %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_tan(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.tan %x : tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, i j -> i j
+// shardy: no rule
 func.func @chlo_next_after(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.next_after %x, %y : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, i j -> i j
+// shardy: no rule
 func.func @chlo_polygamma(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.polygamma %x, %y : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, i j -> i j
+// shardy: no rule
 func.func @chlo_zeta(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = chlo.zeta %x, %y : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_is_inf(%x: tensor<4x6xf32>) -> tensor<4x6xi1> {
   %r = chlo.is_inf %x : tensor<4x6xf32> -> tensor<4x6xi1>
   return %r : tensor<4x6xi1>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_is_neg_inf(%x: tensor<4x6xf32>) -> tensor<4x6xi1> {
   %r = chlo.is_neg_inf %x : tensor<4x6xf32> -> tensor<4x6xi1>
   return %r : tensor<4x6xi1>
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_is_pos_inf(%x: tensor<4x6xf32>) -> tensor<4x6xi1> {
   %r = chlo.is_pos_inf %x : tensor<4x6xf32> -> tensor<4x6xi1>
   return %r : tensor<4x6xi1>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_add(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_add %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_atan2(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_atan2 %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_divide(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_divide %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_maximum(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_maximum %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_minimum(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_minimum %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_multiply(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_multiply %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_next_after(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_next_after %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_polygamma(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_polygamma %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_power(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_power %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_remainder(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_remainder %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_subtract(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_subtract %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_zeta(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_zeta %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_and(%x: tensor<4x6xi32>, %y: tensor<6xi32>) -> tensor<4x6xi32> {
   %r = chlo.broadcast_and %x, %y : (tensor<4x6xi32>, tensor<6xi32>) -> tensor<4x6xi32>
   return %r : tensor<4x6xi32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_or(%x: tensor<4x6xi32>, %y: tensor<6xi32>) -> tensor<4x6xi32> {
   %r = chlo.broadcast_or %x, %y : (tensor<4x6xi32>, tensor<6xi32>) -> tensor<4x6xi32>
   return %r : tensor<4x6xi32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_xor(%x: tensor<4x6xi32>, %y: tensor<6xi32>) -> tensor<4x6xi32> {
   %r = chlo.broadcast_xor %x, %y : (tensor<4x6xi32>, tensor<6xi32>) -> tensor<4x6xi32>
   return %r : tensor<4x6xi32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_shift_left(%x: tensor<4x6xi32>, %y: tensor<6xi32>) -> tensor<4x6xi32> {
   %r = chlo.broadcast_shift_left %x, %y : (tensor<4x6xi32>, tensor<6xi32>) -> tensor<4x6xi32>
   return %r : tensor<4x6xi32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_shift_right_arithmetic(%x: tensor<4x6xi32>, %y: tensor<6xi32>) -> tensor<4x6xi32> {
   %r = chlo.broadcast_shift_right_arithmetic %x, %y : (tensor<4x6xi32>, tensor<6xi32>) -> tensor<4x6xi32>
   return %r : tensor<4x6xi32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_shift_right_logical(%x: tensor<4x6xi32>, %y: tensor<6xi32>) -> tensor<4x6xi32> {
   %r = chlo.broadcast_shift_right_logical %x, %y : (tensor<4x6xi32>, tensor<6xi32>) -> tensor<4x6xi32>
   return %r : tensor<4x6xi32>
@@ -591,6 +631,7 @@ func.func @imag(%x: tensor<4x6xcomplex<f32>>) -> tensor<4x6xf32> {
 }
 
 // rule: i j -> i j
+// shardy: no rule
 func.func @chlo_conj(%x: tensor<4x6xcomplex<f32>>) -> tensor<4x6xcomplex<f32>> {
   %r = chlo.conj %x : tensor<4x6xcomplex<f32>> -> tensor<4x6xcomplex<f32>>
   return %r : tensor<4x6xcomplex<f32>>
@@ -603,6 +644,7 @@ func.func @reduce_precision(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 }
 
 // rule: i j, i j -> i j
+// shardy: no rule
 func.func @map(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = "stablehlo.map"(%x, %y) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -632,36 +674,42 @@ func.func @bitcast_convert_wide(%x: tensor<4x6x2xi16>) -> tensor<4x6xi32> {
 
 // rule: i j, k -> i j, k
 // linear: joint(0 1: *)
+// shardy: no rule
 func.func @optimization_barrier(%x: tensor<4x6xf32>, %y: tensor<4xf32>) -> (tensor<4x6xf32>, tensor<4xf32>) {
   %r:2 = stablehlo.optimization_barrier %x, %y : tensor<4x6xf32>, tensor<4xf32>
   return %r#0, %r#1 : tensor<4x6xf32>, tensor<4xf32>
 }
 
 // rule: (), i j, i j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_select(%p: tensor<i1>, %x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = "chlo.broadcast_select"(%p, %x, %y) : (tensor<i1>, tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_compare(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xi1> {
   %r = "chlo.broadcast_compare"(%x, %y) {comparison_direction = #chlo<comparison_direction LT>} : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xi1>
   return %r : tensor<4x6xi1>
 }
 
 // rule: i j, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_complex(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xcomplex<f32>> {
   %r = chlo.broadcast_complex %x, %y : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xcomplex<f32>>
   return %r : tensor<4x6xcomplex<f32>>
 }
 
 // rule: i j, i -> i j
+// shardy: no rule
 func.func @chlo_broadcast_add_dims(%x: tensor<4x6xf32>, %y: tensor<4xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_add %x, %y {broadcast_dimensions = array<i64: 0>} : (tensor<4x6xf32>, tensor<4xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: i 1, j -> i j
+// shardy: no rule
 func.func @chlo_broadcast_add_ones(%x: tensor<4x1xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
   %r = chlo.broadcast_add %x, %y : (tensor<4x1xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
@@ -670,18 +718,21 @@ func.func @chlo_broadcast_add_ones(%x: tensor<4x1xf32>, %y: tensor<6xf32>) -> te
 // --- shape --------------------------------------------------------------------------------------
 
 // rule: -> i j
+// shardy: no rule
 func.func @constant_splat() -> tensor<4x6xf32> {
   %r = stablehlo.constant dense<2.0> : tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
 
 // rule: -> _
+// shardy: no rule
 func.func @constant_table() -> tensor<4xf32> {
   %r = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
   return %r : tensor<4xf32>
 }
 
 // rule: -> i j where j = special (iota)
+// shardy: no rule
 func.func @iota() -> tensor<4x6xi32> {
   %r = stablehlo.iota dim = 1 : tensor<4x6xi32>
   return %r : tensor<4x6xi32>
@@ -703,6 +754,7 @@ func.func @broadcast_in_dim_expand(%x: tensor<4x1xf32>) -> tensor<4x6xf32> {
 
 // rule: i -> j k i
 // linear: single(0: *)
+// shardy: no rule
 func.func @broadcast(%x: tensor<6xf32>) -> tensor<2x4x6xf32> {
   %r = stablehlo.broadcast %x, sizes = [2, 4] : (tensor<6xf32>) -> tensor<2x4x6xf32>
   return %r : tensor<2x4x6xf32>
@@ -745,6 +797,7 @@ func.func @reshape_move(%x: tensor<8x3xf32>) -> tensor<4x6xf32> {
 
 // rule: (i j) _ -> (i k) _ where j = blocked, k = blocked
 // linear: single(0: *)
+// shardy: coprime
 func.func @reshape_coprime(%x: tensor<6x4xf32>) -> tensor<4x6xf32> {
   %r = stablehlo.reshape %x : (tensor<6x4xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
@@ -752,6 +805,7 @@ func.func @reshape_coprime(%x: tensor<6x4xf32>) -> tensor<4x6xf32> {
 
 // rule: _ _ i -> _ _ i
 // linear: single(0: *)
+// shardy: coprime
 func.func @reshape_realigned(%x: tensor<3x4x5xf32>) -> tensor<2x6x5xf32> {
   %r = stablehlo.reshape %x : (tensor<3x4x5xf32>) -> tensor<2x6x5xf32>
   return %r : tensor<2x6x5xf32>
@@ -794,6 +848,7 @@ func.func @slice_strided(%x: tensor<4x12xf32>) -> tensor<4x6xf32> {
 
 // rule: i j -> i 1 where j = special (slice, add)
 // linear: single(0: *)
+// shardy: one
 func.func @slice_one(%x: tensor<4x12xf32>) -> tensor<4x1xf32> {
   %r = stablehlo.slice %x [0:4, 3:4] : (tensor<4x12xf32>) -> tensor<4x1xf32>
   return %r : tensor<4x1xf32>
@@ -801,6 +856,7 @@ func.func @slice_one(%x: tensor<4x12xf32>) -> tensor<4x1xf32> {
 
 // rule: i _ -> i _
 // linear: single(0: *)
+// shardy: odd
 func.func @slice_odd(%x: tensor<4x12xf32>) -> tensor<4x7xf32> {
   %r = stablehlo.slice %x [0:4, 2:9] : (tensor<4x12xf32>) -> tensor<4x7xf32>
   return %r : tensor<4x7xf32>
@@ -831,6 +887,7 @@ func.func @pad_unknown(%x: tensor<4x6xf32>, %z: tensor<f32>) -> tensor<4x12xf32>
 
 // rule: i _, () -> i 1
 // linear: single(0: and max min or)
+// shardy: to one
 func.func @pad_negative_to_one(%x: tensor<4x6xf32>, %z: tensor<f32>) -> tensor<4x1xf32> {
   %r = stablehlo.pad %x, %z, low = [0, -2], high = [0, -3], interior = [0, 0] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x1xf32>
   return %r : tensor<4x1xf32>
@@ -838,6 +895,7 @@ func.func @pad_negative_to_one(%x: tensor<4x6xf32>, %z: tensor<f32>) -> tensor<4
 
 // rule: 1 i, () -> j i where j = special (pad)
 // linear: single(0: and max min or)
+// shardy: from one
 func.func @pad_from_one(%x: tensor<1x6xf32>, %z: tensor<f32>) -> tensor<3x6xf32> {
   %r = stablehlo.pad %x, %z, low = [2, 0], high = [0, 0], interior = [0, 0] : (tensor<1x6xf32>, tensor<f32>) -> tensor<3x6xf32>
   return %r : tensor<3x6xf32>
@@ -845,6 +903,7 @@ func.func @pad_from_one(%x: tensor<1x6xf32>, %z: tensor<f32>) -> tensor<3x6xf32>
 
 // rule: i j, i j, i j -> i j where j = special (concatenate)
 // linear: joint(0 1 2: *)
+// shardy: exchange
 func.func @concatenate(%x: tensor<4x6xf32>, %y: tensor<4x2xf32>, %z: tensor<4x4xf32>) -> tensor<4x12xf32> {
   %r = stablehlo.concatenate %x, %y, %z, dim = 1 : (tensor<4x6xf32>, tensor<4x2xf32>, tensor<4x4xf32>) -> tensor<4x12xf32>
   return %r : tensor<4x12xf32>
@@ -852,6 +911,7 @@ func.func @concatenate(%x: tensor<4x6xf32>, %y: tensor<4x2xf32>, %z: tensor<4x4x
 
 // rule: i 1, i 1 -> i j where j = special (concatenate)
 // linear: joint(0 1: *)
+// shardy: exchange
 func.func @concatenate_ones(%x: tensor<4x1xf32>, %y: tensor<4x1xf32>) -> tensor<4x2xf32> {
   %r = stablehlo.concatenate %x, %y, dim = 1 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x2xf32>
   return %r : tensor<4x2xf32>
@@ -859,6 +919,7 @@ func.func @concatenate_ones(%x: tensor<4x1xf32>, %y: tensor<4x1xf32>) -> tensor<
 
 // rule: i j -> i j
 // linear: joint(0: *)
+// shardy: identity
 func.func @concatenate_single(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = stablehlo.concatenate %x, dim = 1 : (tensor<4x6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
@@ -923,18 +984,21 @@ func.func @dot_vectors(%x: tensor<6xf32>, %y: tensor<6xf32>) -> tensor<f32> {
 
 // rule: i j k, i k l -> i j l where k = add
 // linear: single(0 1: add)
+// shardy: no rule
 func.func @einsum(%x: tensor<2x4x6xf32>, %y: tensor<2x6x8xf32>) -> tensor<2x4x8xf32> {
   %r = "stablehlo.einsum"(%x, %y) {einsum_config = "bij,bjk->bik"} : (tensor<2x4x6xf32>, tensor<2x6x8xf32>) -> tensor<2x4x8xf32>
   return %r : tensor<2x4x8xf32>
 }
 
 // rule: i j -> i where j = add
+// shardy: no rule
 func.func @unary_einsum(%x: tensor<4x6xf32>) -> tensor<4xf32> {
   %r = "stablehlo.unary_einsum"(%x) {einsum_config = "ab->a"} : (tensor<4x6xf32>) -> tensor<4xf32>
   return %r : tensor<4xf32>
 }
 
 // rule: _ i, _ i j, _ -> _ j where i = add
+// shardy: no rule
 func.func @chlo_ragged_dot(%x: tensor<8x6xf32>, %y: tensor<3x6x4xf32>, %g: tensor<3xi64>) -> tensor<8x4xf32> {
   %r = "chlo.ragged_dot"(%x, %y, %g) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>, precision_config = []} : (tensor<8x6xf32>, tensor<3x6x4xf32>, tensor<3xi64>) -> tensor<8x4xf32>
   return %r : tensor<8x4xf32>
@@ -1009,12 +1073,14 @@ func.func @reduce_add_boolean(%x: tensor<4x6xi1>, %z: tensor<i1>) -> tensor<4xi1
 }
 
 // rule: i _, () -> i
+// shardy: body
 func.func @reduce_xor(%x: tensor<4x6xi32>, %z: tensor<i32>) -> tensor<4xi32> {
   %r = stablehlo.reduce(%x init: %z) applies stablehlo.xor across dimensions = [1] : (tensor<4x6xi32>, tensor<i32>) -> tensor<4xi32>
   return %r : tensor<4xi32>
 }
 
 // rule: i _, i _, (), () -> i, i
+// shardy: body
 func.func @reduce_argmax(%x: tensor<4x6xf32>, %n: tensor<4x6xi32>, %z: tensor<f32>, %k: tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>) {
   %r:2 = "stablehlo.reduce"(%x, %n, %z, %k) ({
   ^bb0(%a: tensor<f32>, %i: tensor<i32>, %b: tensor<f32>, %j: tensor<i32>):
@@ -1041,6 +1107,7 @@ func.func @reduce_pair(%x: tensor<4x6xf32>, %y: tensor<4x6xi32>) -> (tensor<4xf3
 }
 
 // rule: i _, i _, (), () -> i, i
+// shardy: body
 func.func @reduce_mixed_pair(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %z: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %r:2 = "stablehlo.reduce"(%x, %y, %z, %z) ({
   ^bb0(%a: tensor<f32>, %i: tensor<f32>, %b: tensor<f32>, %j: tensor<f32>):
@@ -1052,6 +1119,7 @@ func.func @reduce_mixed_pair(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %z: tenso
 }
 
 // rule: i _, () -> i
+// shardy: body
 func.func @reduce_crossed_body(%x: tensor<4x6xf32>, %z: tensor<f32>) -> tensor<4xf32> {
   %r = "stablehlo.reduce"(%x, %z) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -1068,12 +1136,14 @@ func.func @batch_norm_inference(%x: tensor<4x6xf32>, %a: tensor<6xf32>, %b: tens
 }
 
 // rule: _ i, i, i -> _ i, i, i
+// shardy: no rule
 func.func @batch_norm_training(%x: tensor<4x6xf32>, %a: tensor<6xf32>, %b: tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) {
   %r:3 = "stablehlo.batch_norm_training"(%x, %a, %b) {epsilon = 0.001 : f32, feature_index = 1 : i64} : (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>)
   return %r#0, %r#1, %r#2 : tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>
 }
 
 // rule: _ i, i, i, i, _ i -> _ i, i, i
+// shardy: no rule
 func.func @batch_norm_grad(%x: tensor<4x6xf32>, %a: tensor<6xf32>, %m: tensor<6xf32>, %v: tensor<6xf32>, %g: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) {
   %r:3 = "stablehlo.batch_norm_grad"(%x, %a, %m, %v, %g) {epsilon = 0.001 : f32, feature_index = 1 : i64} : (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>)
   return %r#0, %r#1, %r#2 : tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>
@@ -1082,6 +1152,7 @@ func.func @batch_norm_grad(%x: tensor<4x6xf32>, %a: tensor<6xf32>, %m: tensor<6x
 
 // rule: i j, (), () -> _ j where i = special (dynamic_slice, add)
 // linear: single(0: *)
+// shardy: mask
 func.func @dynamic_slice(%x: tensor<8x6xf32>, %a: tensor<i32>, %b: tensor<i32>) -> tensor<2x6xf32> {
   %r = stablehlo.dynamic_slice %x, %a, %b, sizes = [2, 6] : (tensor<8x6xf32>, tensor<i32>, tensor<i32>) -> tensor<2x6xf32>
   return %r : tensor<2x6xf32>
@@ -1089,6 +1160,7 @@ func.func @dynamic_slice(%x: tensor<8x6xf32>, %a: tensor<i32>, %b: tensor<i32>) 
 
 // rule: i j, (), () -> 1 j where i = special (dynamic_slice, or)
 // linear: single(0: *)
+// shardy: mask
 func.func @dynamic_slice_boolean(%x: tensor<8x6xi1>, %a: tensor<i32>, %b: tensor<i32>) -> tensor<1x6xi1> {
   %r = stablehlo.dynamic_slice %x, %a, %b, sizes = [1, 6] : (tensor<8x6xi1>, tensor<i32>, tensor<i32>) -> tensor<1x6xi1>
   return %r : tensor<1x6xi1>
@@ -1096,6 +1168,7 @@ func.func @dynamic_slice_boolean(%x: tensor<8x6xi1>, %a: tensor<i32>, %b: tensor
 
 // rule: i j, _ j, (), () -> i j where i = special (dynamic_update_slice)
 // linear: joint(0 1: *)
+// shardy: mask
 func.func @dynamic_update_slice(%x: tensor<8x6xf32>, %u: tensor<2x6xf32>, %a: tensor<i32>, %b: tensor<i32>) -> tensor<8x6xf32> {
   %r = stablehlo.dynamic_update_slice %x, %u, %a, %b : (tensor<8x6xf32>, tensor<2x6xf32>, tensor<i32>, tensor<i32>) -> tensor<8x6xf32>
   return %r : tensor<8x6xf32>
@@ -1151,6 +1224,7 @@ func.func @gather_whole_indexed(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>) -> ten
 }
 
 // rule: i _ j, i k -> i k j
+// shardy: no rule
 func.func @torch_index_select(%x: tensor<2x8x6xf32>, %i: tensor<2x4xi32>) -> tensor<2x4x6xf32> {
   %r = "stablehlo.torch_index_select"(%x, %i) {dim = 1 : i64, batch_dims = 1 : i64} : (tensor<2x8x6xf32>, tensor<2x4xi32>) -> tensor<2x4x6xf32>
   return %r : tensor<2x4x6xf32>
@@ -1158,6 +1232,7 @@ func.func @torch_index_select(%x: tensor<2x8x6xf32>, %i: tensor<2x4xi32>) -> ten
 
 // rule: i j, k 1, k j -> i j where i = special (scatter_index), k = add (init_once)
 // linear: joint(0 2: add)
+// shardy: mask
 func.func @scatter_add(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<4x6xf32>) -> tensor<8x6xf32> {
   %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -1169,6 +1244,7 @@ func.func @scatter_add(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<4x6x
 
 // rule: i j, k 1, k j -> i j where i = special (scatter_index), k = add
 // linear: joint(0 2: add) joint(2: add)
+// shardy: mask
 func.func @scatter_add_to_zero(%i: tensor<4x1xi32>, %u: tensor<4x6xf32>) -> tensor<8x6xf32> {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %x = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> tensor<8x6xf32>
@@ -1182,6 +1258,7 @@ func.func @scatter_add_to_zero(%i: tensor<4x1xi32>, %u: tensor<4x6xf32>) -> tens
 
 // rule: i j, k 1, k j -> i j where i = special (scatter_index), k = max
 // linear: joint(0 2: max) joint(2: max)
+// shardy: mask
 func.func @scatter_max(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<4x6xf32>) -> tensor<8x6xf32> {
   %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -1192,6 +1269,7 @@ func.func @scatter_max(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<4x6x
 }
 
 // rule: i j, _ 1, _ j -> i j where i = special (scatter_index)
+// shardy: mask
 func.func @scatter_set(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<4x6xf32>) -> tensor<8x6xf32> {
   %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = true}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -1202,6 +1280,7 @@ func.func @scatter_set(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<4x6x
 
 // rule: i j k, i l 1, i l k -> i j k where j = special (scatter_index), l = mul (init_once)
 // linear: joint(0 2: mul)
+// shardy: mask
 func.func @scatter_batched(%x: tensor<2x8x6xf32>, %i: tensor<2x4x1xi32>, %u: tensor<2x4x6xf32>) -> tensor<2x8x6xf32> {
   %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2>, indices_are_sorted = false, unique_indices = false}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -1224,6 +1303,7 @@ func.func @scatter_windows(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<
 
 // rule: _ i, j 1, j _ i -> _ i where j = add (init_once)
 // linear: joint(0 2: add)
+// shardy: start
 func.func @scatter_whole_indexed(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: tensor<4x8x6xf32>) -> tensor<8x6xf32> {
   %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -1235,6 +1315,7 @@ func.func @scatter_whole_indexed(%x: tensor<8x6xf32>, %i: tensor<4x1xi32>, %u: t
 
 // rule: i j, i j, k 1, k j, k j -> i j, i j where i = special (scatter_index), k = add (init_once)
 // linear: joint(0 1 3 4: add)
+// shardy: mask
 func.func @scatter_pair(%x: tensor<8x6xf32>, %y: tensor<8x6xi32>, %i: tensor<4x1xi32>, %u: tensor<4x6xf32>, %v: tensor<4x6xi32>) -> (tensor<8x6xf32>, tensor<8x6xi32>) {
   %r:2 = "stablehlo.scatter"(%x, %y, %i, %u, %v) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false}> ({
   ^bb0(%a: tensor<f32>, %c: tensor<i32>, %b: tensor<f32>, %d: tensor<i32>):
@@ -1256,6 +1337,7 @@ func.func @convolution(%x: tensor<2x8x8x4xf32>, %k: tensor<3x3x4x6xf32>) -> tens
 
 // rule: i j k l, 1 1 l m -> i j k m where l = add
 // linear: single(0 1: add)
+// shardy: apart
 func.func @convolution_pointwise(%x: tensor<2x8x8x4xf32>, %k: tensor<1x1x4x6xf32>) -> tensor<2x8x8x6xf32> {
   %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x8x4xf32>, tensor<1x1x4x6xf32>) -> tensor<2x8x8x6xf32>
   return %r : tensor<2x8x8x6xf32>
@@ -1263,6 +1345,7 @@ func.func @convolution_pointwise(%x: tensor<2x8x8x4xf32>, %k: tensor<1x1x4x6xf32
 
 // rule: i (j k) (l m) n, 1 1 n o -> i j l o where k = blocked, m = blocked, n = add
 // linear: single(0 1: add)
+// shardy: apart
 func.func @convolution_pointwise_strided(%x: tensor<2x8x8x4xf32>, %k: tensor<1x1x4x6xf32>) -> tensor<2x4x4x6xf32> {
   %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x8x4xf32>, tensor<1x1x4x6xf32>) -> tensor<2x4x4x6xf32>
   return %r : tensor<2x4x4x6xf32>
@@ -1270,6 +1353,7 @@ func.func @convolution_pointwise_strided(%x: tensor<2x8x8x4xf32>, %k: tensor<1x1
 
 // rule: i (j k) (l m) n, k m n o -> i j l o where k = add, m = add, n = add
 // linear: single(0 1: add)
+// shardy: apart
 func.func @convolution_patches(%x: tensor<2x8x8x4xf32>, %k: tensor<2x2x4x6xf32>) -> tensor<2x4x4x6xf32> {
   %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x8x4xf32>, tensor<2x2x4x6xf32>) -> tensor<2x4x4x6xf32>
   return %r : tensor<2x4x4x6xf32>
@@ -1277,6 +1361,7 @@ func.func @convolution_patches(%x: tensor<2x8x8x4xf32>, %k: tensor<2x2x4x6xf32>)
 
 // rule: i (j k) l, _ l m -> i j m where k = blocked, l = add
 // linear: single(0 1: add)
+// shardy: apart
 func.func @convolution_patches_reversed(%x: tensor<2x8x4xf32>, %k: tensor<2x4x6xf32>) -> tensor<2x4x6xf32> {
   %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], reverse = [true]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x4xf32>, tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
   return %r : tensor<2x4x6xf32>
@@ -1305,6 +1390,7 @@ func.func @convolution_batch_groups(%x: tensor<4x8x4xf32>, %k: tensor<3x4x6xf32>
 
 // rule: i j k, _ k l -> i j l where j = special (convolution), k = add
 // linear: single(0 1: add)
+// shardy: halo
 func.func @convolution_strided_padded(%x: tensor<2x8x4xf32>, %k: tensor<3x4x6xf32>) -> tensor<2x4x6xf32> {
   %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], pad = [[0, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x8x4xf32>, tensor<3x4x6xf32>) -> tensor<2x4x6xf32>
   return %r : tensor<2x4x6xf32>
@@ -1330,6 +1416,7 @@ func.func @reduce_window(%x: tensor<2x8x4x6xf32>, %z: tensor<f32>) -> tensor<2x8
 
 // rule: i (j k) l, () -> i j l where k = blocked
 // linear: joint(0: add)
+// shardy: apart
 func.func @reduce_window_pooling(%x: tensor<2x8x6xf32>) -> tensor<2x4x6xf32> {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %r = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 2, 1>, window_strides = array<i64: 1, 2, 1>}> ({
@@ -1342,6 +1429,7 @@ func.func @reduce_window_pooling(%x: tensor<2x8x6xf32>) -> tensor<2x4x6xf32> {
 
 // rule: i _, () -> i _
 // linear: joint(0: add)
+// shardy: cumulative
 func.func @reduce_window_cumulative(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %r = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 8>, padding = dense<[[0, 0], [7, 0]]> : tensor<2x2xi64>}> ({
@@ -1354,6 +1442,7 @@ func.func @reduce_window_cumulative(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 
 // rule: i (j k), i j, () -> i (j k) where k = blocked
 // linear: joint(1: add)
+// shardy: apart
 func.func @select_and_scatter(%x: tensor<2x8xf32>, %s: tensor<2x4xf32>) -> tensor<2x8xf32> {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %r = "stablehlo.select_and_scatter"(%x, %s, %z) <{window_dimensions = array<i64: 1, 2>, window_strides = array<i64: 1, 2>}> ({
@@ -1369,6 +1458,7 @@ func.func @select_and_scatter(%x: tensor<2x8xf32>, %s: tensor<2x4xf32>) -> tenso
 }
 
 // rule: i j, i j, () -> i j where j = special (select_and_scatter)
+// shardy: exchange
 func.func @select_and_scatter_overlapping(%x: tensor<2x8xf32>, %s: tensor<2x4xf32>, %z: tensor<f32>) -> tensor<2x8xf32> {
   %r = "stablehlo.select_and_scatter"(%x, %s, %z) <{window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>, padding = dense<[[0, 0], [0, 1]]> : tensor<2x2xi64>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -1395,6 +1485,7 @@ func.func @sort(%x: tensor<2x8x6xf32>, %y: tensor<2x8x6xi32>) -> (tensor<2x8x6xf
 }
 
 // rule: i _ -> i _, i _
+// shardy: no rule
 func.func @chlo_top_k(%x: tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi32>) {
   %r:2 = "chlo.top_k"(%x) {k = 2 : i64} : (tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi32>)
   return %r#0, %r#1 : tensor<4x2xf32>, tensor<4x2xi32>
@@ -1419,12 +1510,14 @@ func.func @cholesky(%x: tensor<4x3x3xf32>) -> tensor<4x3x3xf32> {
 }
 
 // rule: i _ _, i _ j -> i _ j
+// shardy: columns
 func.func @triangular_solve(%a: tensor<4x3x3xf32>, %b: tensor<4x3x6xf32>) -> tensor<4x3x6xf32> {
   %r = "stablehlo.triangular_solve"(%a, %b) {left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : (tensor<4x3x3xf32>, tensor<4x3x6xf32>) -> tensor<4x3x6xf32>
   return %r : tensor<4x3x6xf32>
 }
 
 // rule: i _ _, i j _ -> i j _
+// shardy: columns
 func.func @triangular_solve_right(%a: tensor<4x3x3xf32>, %b: tensor<4x6x3xf32>) -> tensor<4x6x3xf32> {
   %r = "stablehlo.triangular_solve"(%a, %b) {left_side = false, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : (tensor<4x3x3xf32>, tensor<4x6x3xf32>) -> tensor<4x6x3xf32>
   return %r : tensor<4x6x3xf32>
@@ -1433,12 +1526,14 @@ func.func @triangular_solve_right(%a: tensor<4x3x3xf32>, %b: tensor<4x6x3xf32>) 
 // --- opaque -------------------------------------------------------------------------------------
 
 // rule: _ -> _, _ _
+// shardy: bits
 func.func @rng_bit_generator(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<4x6xui32>) {
   %r:2 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4x6xui32>)
   return %r#0, %r#1 : tensor<2xui64>, tensor<4x6xui32>
 }
 
 // rule: (), (), _ -> _ _
+// shardy: no rule
 func.func @rng(%a: tensor<f32>, %b: tensor<f32>) -> tensor<4x6xf32> {
   %s = stablehlo.constant dense<[4, 6]> : tensor<2xi64>
   %r = stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<4x6xf32>
@@ -1446,6 +1541,7 @@ func.func @rng(%a: tensor<f32>, %b: tensor<f32>) -> tensor<4x6xf32> {
 }
 
 // rule: _ _ -> _ _
+// shardy: no rule
 func.func @custom_call_unknown(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = stablehlo.custom_call @nobody.knows(%x) : (tensor<4x6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
@@ -1464,12 +1560,14 @@ func.func @custom_call_topk(%x: tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2
 }
 
 // rule: i _ _ -> i _ _, i _
+// shardy: no rule
 func.func @custom_call_qr(%x: tensor<4x3x3xf32>) -> (tensor<4x3x3xf32>, tensor<4x3xf32>) {
   %r:2 = stablehlo.custom_call @lapack_sgeqrf_ffi(%x) : (tensor<4x3x3xf32>) -> (tensor<4x3x3xf32>, tensor<4x3xf32>)
   return %r#0, %r#1 : tensor<4x3x3xf32>, tensor<4x3xf32>
 }
 
 // rule: _ _, () -> _ _, ()
+// shardy: no rule
 func.func @while(%x: tensor<4x6xf32>, %i: tensor<i32>) -> (tensor<4x6xf32>, tensor<i32>) {
   %r:2 = stablehlo.while(%c = %x, %k = %i) : tensor<4x6xf32>, tensor<i32>
   cond {
@@ -1486,6 +1584,7 @@ func.func @while(%x: tensor<4x6xf32>, %i: tensor<i32>) -> (tensor<4x6xf32>, tens
 }
 
 // rule: () -> _ _
+// shardy: no rule
 func.func @case(%i: tensor<i32>, %x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = "stablehlo.case"(%i) ({
     %s = stablehlo.add %x, %x : tensor<4x6xf32>
@@ -1497,6 +1596,7 @@ func.func @case(%i: tensor<i32>, %x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 }
 
 // rule: () -> _ _
+// shardy: no rule
 func.func @if(%p: tensor<i1>, %x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %r = "stablehlo.if"(%p) ({
     %s = stablehlo.add %x, %x : tensor<4x6xf32>
