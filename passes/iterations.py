@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation
 
 from ..partir_dialect.constants import dense_attribute, is_splat
 from ..partir_dialect.partir_attributes import REDUCE_ACTIONS, Action, AnyAttr, TileAttr
-from ..partir_dialect.rules.base import Dims, Factor, Kind, Rule
+from ..partir_dialect.rules.base import Dims, Kind, Rule
 
 Shape = tuple[int, ...]
 
@@ -49,6 +49,12 @@ class Form:
     operands: tuple[Mark | None, ...]
     cuts: tuple[int | None, ...]
     actions: tuple[Action, ...]
+
+    @property
+    def retypes(self) -> bool:
+        """Whether the op itself becomes smaller: it works on slices and makes tiles."""
+        embeds = any(mark is not None and mark.embeds is not None for mark in self.operands)
+        return not embeds and all(cut is None for cut in self.cuts)
 
 
 def _reducer_starts(op: Operation) -> range:
@@ -86,22 +92,27 @@ def _tile_form(op: Operation, rule: Rule, factor: int) -> Form:
     return Form(tuple(operands), (None,) * len(rule.results), _actions(rule, factor, info.reducer))
 
 
-def _cut_form(op: Operation, rule: Rule, factor: int) -> Form:
-    """Every iteration makes all of the result and keeps its tile; without a result to cut, the
-    operands are slices embedded in the whole and the results are partial."""
-    tiles = _tiles(rule, factor)
+def _cut_form(rule: Rule, factor: int) -> Form:
+    """Every iteration makes all of the results and keeps its tile of them."""
+    whole = (None,) * len(rule.operands)
+    return Form(whole, _tiles(rule, factor), _actions(rule, factor, None))
+
+
+def _embed_form(op: Operation, rule: Rule, factor: int) -> Form:
+    """Operands are slices embedded in the whole, and the results are partial."""
     reducer = rule.factors[factor].reducer
-    if any(d is not None for d in tiles):
-        return Form((None,) * len(rule.operands), tiles, _actions(rule, factor, None))
     marks = [
-        Mark(dim=m.dim, embeds=reducer or "add") if m and m.dim is not None else None
-        for m in _sliced(rule, factor)
+        Mark(dim=mark.dim, embeds=reducer) if mark is not None and mark.dim is not None else mark
+        for mark in _tile_form(op, rule, factor).operands
     ]
-    return Form(tuple(marks), tiles, _actions(rule, factor, reducer or "add"))
+    whole = (None,) * len(rule.results)
+    return Form(tuple(marks), whole, _actions(rule, factor, reducer))
 
 
-def _retypes(factor: Factor) -> bool:
-    return factor.kind is not Kind.SPECIAL and factor.rewrite in (None, "init_once")
+def _in_all_results(op: Operation, rule: Rule, factor: int) -> bool:
+    """Whether tiling the factor tiles every result that sees it (a barrier's are apart)."""
+    barrier = op.name == "stablehlo.optimization_barrier"
+    return barrier or all(d is not None for d in _tiles(rule, factor))
 
 
 def forms_of(op: Operation, rule: Rule, factor: int) -> tuple[Form, ...]:
@@ -109,11 +120,18 @@ def forms_of(op: Operation, rule: Rule, factor: int) -> tuple[Form, ...]:
     info = rule.factors[factor]
     if info.kind is Kind.BLOCKED or (info.kind is Kind.SPECIAL and info.rewrite is None):
         return ()
-    if not _retypes(info):
-        return (_cut_form(op, rule, factor),)
-    if info.kind is Kind.REDUCTION:
-        return (_tile_form(op, rule, factor),)
-    return (_tile_form(op, rule, factor), _cut_form(op, rule, factor))
+    retypes = info.kind is not Kind.SPECIAL and info.rewrite in (None, "init_once")
+    if all(d is None for d in _tiles(rule, factor)):
+        if info.reducer is None:
+            return ()
+        embed = _embed_form(op, rule, factor)
+        return (_tile_form(op, rule, factor), embed) if retypes else (embed,)
+    if retypes and _in_all_results(op, rule, factor):
+        return (_tile_form(op, rule, factor), _cut_form(rule, factor))
+    return (_cut_form(rule, factor),)
+
+
+_ZERO_IDENTITY = (None, "add", "or")
 
 
 class Rests:
@@ -127,7 +145,10 @@ class Rests:
     def allow(self, form: Form, factor: int, size: int) -> bool:
         """Whether `size` tiles of the factor are slices in each dimension that is sliced or cut:
         what is major to it is one element by now, and nothing is minor to it unless the tiles
-        divide it."""
+        divide it. The padding of an uneven slice is zero: only sums may have it."""
+        reducer = self._rule.factors[factor].reducer
+        if form.retypes and reducer not in _ZERO_IDENTITY and self._sizes[factor] % size:
+            return False
         values = self._rule.results if any(c is not None for c in form.cuts) else self._values
         return all(
             self._is_slice(made_of, factor, size)
@@ -143,9 +164,10 @@ class Rests:
         minor = prod(self._sizes[f] for f in made_of[place + 1 :])
         return minor == 1 or self._sizes[factor] % size == 0
 
-    def take(self, factor: int, size: int) -> None:
+    def take(self, form: Form, factor: int, size: int) -> None:
         """Enters a loop of `size` iterations along the factor."""
-        self._sizes[factor] = -(-self._sizes[factor] // size)
+        if form.retypes:
+            self._sizes[factor] = -(-self._sizes[factor] // size)
 
 
 def choose_form(op: Operation, rule: Rule, factor: int, rests: Rests, size: int) -> Form | None:

@@ -277,7 +277,7 @@ def _form(member: _Member, entry: NestEntry, size: int) -> Form:
     form = choose_form(member.op, member.rule, entry.factor, member.rests, size)
     if form is None:
         raise member.fail(f"the tiles of this nest entry are no slices: {entry}")
-    member.rests.take(entry.factor, size)
+    member.rests.take(form, entry.factor, size)
     return form
 
 

@@ -281,7 +281,7 @@ def _entry(
         for form in forms_of(whole, rule, factor):
             fits = form.operands == marks and _leaves(form, exits)
             if fits and rests.allow(form, factor, loop.size):
-                rests.take(factor, loop.size)
+                rests.take(form, factor, loop.size)
                 return NestEntry(axis, factor), tuple(map(_result_mark, form.actions, form.cuts))
     anything = Form(marks, (None,) * len(exits), (AnyAttr(),) * len(exits))
     if not any(marks) and _leaves(anything, exits):

@@ -104,10 +104,10 @@ module attributes {partir.mesh = #partir.mesh<"batch"=4, "model"=2>, partir.form
 
 // -----
 
-// CHECK: stablehlo.optimization_barrier: partir.nest of the op is a #partir.nest, got: "batch"
+// CHECK: stablehlo.negate: partir.nest of the op is a #partir.nest, got: "batch"
 module attributes {partir.mesh = #partir.mesh<"batch"=4, "model"=2>, partir.form = "nests"} {
   func.func @main(%x: tensor<8x6xf32> {partir.nest = #partir.nest<[]>}) -> (tensor<8x6xf32> {partir.nest = #partir.nest<[]>}) {
-    %0 = stablehlo.optimization_barrier %x {partir.nest = "batch"} : tensor<8x6xf32>
+    %0 = stablehlo.negate %x {partir.nest = "batch"} : tensor<8x6xf32>
     return %0 : tensor<8x6xf32>
   }
 }
