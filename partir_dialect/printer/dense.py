@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ..dtypes import numpy_dtype, type_text
+from ..dtypes import numpy_dtype
 from ..reader.dense import element_size, narrow
 
 _HEX_FROM = 100
@@ -51,17 +51,13 @@ def float_text(data: bytes, element: Attribute) -> str:
 
 def _integer_texts(data: bytes, element: Attribute) -> list[str]:
     size = element_size(element)
-    unsigned = (
-        isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
-    )
+    unsigned = isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
     if isinstance(element, IntegerType) and element.width.data == 1:
         return ["true" if byte else "false" for byte in data]
     if size <= 8:
         return [str(v) for v in np.frombuffer(data, f"{'u' if unsigned else 'i'}{size}").tolist()]
     starts = range(0, len(data), size)
-    return [
-        str(int.from_bytes(data[s : s + size], "little", signed=not unsigned)) for s in starts
-    ]
+    return [str(int.from_bytes(data[s : s + size], "little", signed=not unsigned)) for s in starts]
 
 
 def element_texts(data: bytes, element: Attribute) -> list[str]:
@@ -74,6 +70,14 @@ def element_texts(data: bytes, element: Attribute) -> list[str]:
         return _integer_texts(data, element)
     size = element_size(element)
     return [float_text(data[s : s + size], element) for s in range(0, len(data), size)]
+
+
+def _blob(data: bytes, element: Attribute) -> bytes:
+    """The bytes as MLIR keeps them: integers below eight bits are not sign-extended."""
+    if isinstance(element, IntegerType) and element.width.data < 8:
+        mask = (1 << element.width.data) - 1
+        return bytes(byte & mask for byte in data)
+    return data
 
 
 def _nested(texts: Sequence[str], shape: Sequence[int]) -> str:
@@ -90,10 +94,10 @@ def dense_text(attribute: DenseIntOrFPElementsAttr[Any], type_: str) -> str:
     data = attribute.data.data
     shape = attribute.get_shape()
     count = prod(shape)
-    if not count or not data:
+    if not data:
         return f"dense<> : {type_}"
     if len(data) == element_size(element):
         return f"dense<{element_texts(data, element)[0]}> : {type_}"
-    if count > _HEX_FROM and type_text(element) != "i1":
-        return f'dense<"0x{data.hex().upper()}"> : {type_}'
+    if count > _HEX_FROM:
+        return f'dense<"0x{_blob(data, element).hex().upper()}"> : {type_}'
     return f"dense<{_nested(element_texts(data, element), shape)}> : {type_}"

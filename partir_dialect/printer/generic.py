@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
 from xdsl.traits import IsolatedFromAbove
 
+from ..raw import RESOURCES
 from .attributes import AttributeWriter, quoted
 from .locations import LocationWriter
 from .names import ValueNames
@@ -18,9 +19,8 @@ from .names import ValueNames
 
 NAME_KEY = "op_name__"
 """Where xDSL keeps the name of an unregistered op."""
-RESOURCES = "partir.resources"
-"""Module attribute that carries the text of `{-# … #-}`; it is written as that section."""
-_HIDDEN = (NAME_KEY, RESOURCES)
+HIDDEN = (NAME_KEY, RESOURCES)
+"""Attributes that are ours and are not written as such."""
 
 
 def op_name(op: Operation) -> str:
@@ -66,8 +66,16 @@ class GenericPrinter:
 
     def tail(self, op: Operation) -> tuple[str, str]:
         """The properties, and the attributes and types of an op."""
+        key = self.tail_key(op)
+        found = self._tails.get(key)
+        if found is None:
+            found = self._tails[key] = self._tail(op)
+        return found
+
+    def tail_key(self, op: Operation) -> tuple[object, ...]:
+        """What the text of an op depends on, apart from names, regions and locations."""
         properties, attributes = op.properties, op.attributes
-        key = (
+        return (
             type(op),
             *properties,
             *map(id, properties.values()),
@@ -78,14 +86,10 @@ class GenericPrinter:
             ")",
             *[id(value._type) for value in op.results],
         )
-        found = self._tails.get(key)
-        if found is None:
-            found = self._tails[key] = self._tail(op)
-        return found
 
     def _tail(self, op: Operation) -> tuple[str, str]:
         properties: dict[str, Attribute] = dict(op.properties)
-        attributes = {k: v for k, v in op.attributes.items() if k not in _HIDDEN}
+        attributes = {k: v for k, v in op.attributes.items() if k not in HIDDEN}
         writer = self.writer
         middle = f" <{writer.dictionary(properties)}>" if properties else ""
         given = f" {writer.dictionary(attributes)}" if attributes else ""
@@ -131,8 +135,11 @@ class GenericPrinter:
         self.lines.append(f"{indent}}}")
 
     def _header(self, block: Block, indent: str, *, first: bool, named: bool) -> None:
-        if first and (named or not block.args) and block.first_use is None and (
-            named or block._first_op is not None
+        if (
+            first
+            and (named or not block.args)
+            and block.first_use is None
+            and (named or block._first_op is not None)
         ):
             return
         arguments = ", ".join([self.argument(argument) for argument in block.args])

@@ -110,9 +110,7 @@ class AttributeReader(TypeReader):
         where = self._aliases.get(key)
         if where is None or (where > at and not self._late_aliases):
             names = [n for n in self._aliases if n.startswith(sigil)]
-            self.fail(
-                f"undefined alias, got: {key}", at, name=key, candidates=names[:1000]
-            )
+            self.fail(f"undefined alias, got: {key}", at, name=key, candidates=names[:1000])
         found = self._resolved.get(key)
         if found is None:
             if key in self._resolving:

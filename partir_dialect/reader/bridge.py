@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 # pyright: reportPrivateUsage=false
 
-_TYPE_START = re.compile(r"!|\(|(?:tensor|vector|memref|complex|tuple|index|none|[su]?i\d+|b?t?f\d\w*)\b")
+_TYPE_START = re.compile(
+    r"!|\(|(?:tensor|vector|memref|complex|tuple|index|none|[su]?i\d+|b?t?f\d\w*)\b"
+)
 _ATTRIBUTE_START = re.compile(r"[\[{\"@#!\d-]|(?:array|dense|true|false|unit|affine_map|loc)\b")
 
 
@@ -87,8 +89,7 @@ class BridgeParser(Parser):
         given = None
         if arguments is not None:
             given = [
-                (a.name.text, a.type, getattr(a, "location", None), a.name.start)
-                for a in arguments
+                (a.name.text, a.type, getattr(a, "location", None), a.name.start) for a in arguments
             ]
         return self._back(reader.region(given))
 

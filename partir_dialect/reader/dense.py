@@ -172,7 +172,7 @@ def literal_bytes(body: str, shape: Sequence[int], element: Attribute) -> bytes:
         if "(" in body:
             body = _PAIR.sub(r"\1;\2", body)
         if "[" not in body:
-            return _literal_bytes([body], element)[: None if count else 0]
+            return _literal_bytes([body], element)
         squeezed = re.sub(r"\s+", "", body) if re.search(r"\s", body) else body
         values = _VALUE.findall(squeezed)
         if len(values) != count or _VALUE.sub("v", squeezed) != _skeleton(shape):
@@ -197,7 +197,10 @@ def blob_bytes(text: str, shape: Sequence[int], element: Attribute) -> bytes:
         size = element_size(element)
     except PartirError as error:
         raise BadConstant(error.message) from error
-    if len(data) == size and count:
+    if isinstance(element, IntegerType) and element.width.data < 8:
+        unsigned = element.signedness.data == Signedness.UNSIGNED
+        data = pack_integers(list(data), element.width.data, unsigned)
+    if len(data) == size:
         return data
     if len(data) != size * count:
         raise BadConstant(f"constant has {len(data)} bytes, its type needs {size * count}")

@@ -19,7 +19,7 @@ from .pretty import PrettyReader
 from .special import SPECIAL
 from .templates import link
 
-_FOREIGN = {"arith": "Arith", "cf": "Cf", "scf": "Scf", "shape": "Shape", "tensor": "Tensor"}
+_FOREIGN = {"arith": "Arith", "cf": "Cf", "scf": "Scf", "tensor": "Tensor"}
 """xDSL's own dialects that now and then stand beside StableHLO; loaded when met."""
 
 
@@ -113,4 +113,3 @@ def read_module(text: str | bytes, filename: str = "<string>") -> ModuleOp:
         reader.fail("text is nested too deeply")
     finally:
         sys.setrecursionlimit(limit)
-

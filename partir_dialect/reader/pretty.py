@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     ComplexType,
     DenseArrayBase,
+    IndexType,
     IntegerAttr,
     StringAttr,
     TensorType,
@@ -24,11 +25,19 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ..formats import Field, Format, Group, Literal, Operands, format_of
+from ..formats import (
+    Body,
+    Dictionary,
+    Field,
+    Format,
+    Group,
+    Literal,
+    Operands,
+    format_of,
+)
 from .operations import Draft, OperationReader
 
 _EXMY = re.compile(r"e(\d+)m(\d+)")
-_ENUM_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class PrettyReader(OperationReader):
@@ -50,60 +59,50 @@ class PrettyReader(OperationReader):
         return draft
 
     def _formatted(self, form: Format, draft: Draft) -> None:
-        operands: list[tuple[str, int]] = []
+        draft.operands = []
         for part in form.parts:
-            if isinstance(part, Operands):
-                self._operands(part, operands)
-            elif isinstance(part, Literal):
-                self.literal(part.text)
-            elif isinstance(part, Field):
-                self.field(part, draft)
-            elif self._begins(part):
-                for inner in part.parts:
-                    if isinstance(inner, Literal):
-                        self.literal(inner.text)
-                    else:
-                        self.field(inner, draft)
-        draft.operands = operands
-        self.attribute_dictionary(draft)
+            _PARTS[type(part)](self, part, draft)
         TYPE_SHAPES[form.types](self, draft)
 
-    def _operands(self, part: Operands, operands: list[tuple[str, int]]) -> None:
-        if not part.variadic:
+    def _operands(self, part: Operands, draft: Draft) -> None:
+        operands = cast("list[tuple[str, int]]", draft.operands)
+        if part.variadic:
+            operands.extend(self.uses())
+        else:
             operands.append(self.use())
-            return
-        operands.extend(self.uses())
+
+    def _group(self, group: Group, draft: Draft) -> None:
+        back = self.pos
+        first = group.parts[0]
+        assert isinstance(first, Literal)
+        here = self.accept(first.text)
+        if here and isinstance(second := group.parts[1], Literal) and second.text != "=":
+            here = self.peek_word() == second.text
+        self.pos = back
+        if here:
+            for part in group.parts:
+                _PARTS[type(part)](self, part, draft)
+
+    def _body(self, part: Body, draft: Draft) -> None:
+        self.expect("(", "before the arguments of a body")
+        arguments = self.comma_list(")", self.block_argument)
+        draft.regions = [self.region(arguments)]
 
     def uses(self) -> list[tuple[str, int]]:
-        """`%a, %b, …`, perhaps none, perhaps in parentheses; stops before a comma that leads on."""
+        """`%a, %b, …`, perhaps none; stops before a comma that leads on."""
         found: list[tuple[str, int]] = []
-        if self.accept("("):
-            return self.comma_list(")", self.use)
         if not self.peek("%"):
             return found
         found.append(self.use())
         while True:
             back = self.pos
-            if not self.accept(","):
-                return found
-            if not self.peek("%"):
+            if not (self.accept(",") and self.peek("%")):
                 self.pos = back
                 return found
             found.append(self.use())
 
-    def _begins(self, group: Group) -> bool:
-        """Whether an optional group stands here: its comma and its first word or field."""
-        back = self.pos
-        first, second = group.parts[0], group.parts[1]
-        assert isinstance(first, Literal)
-        here = self.accept(first.text)
-        if here and isinstance(second, Literal):
-            here = self.peek_word() == second.text.split()[0]
-        self.pos = back
-        return here
-
     def literal(self, text: str) -> None:
-        """Words and punctuation of a format."""
+        """A word or punctuation of a format."""
         for word in text.split():
             if word[0].isalpha():
                 self.expect_word(word)
@@ -125,25 +124,26 @@ class PrettyReader(OperationReader):
         """Reads the attributes of a field into the draft's properties."""
         codec = part.codec
         if codec.startswith("#"):
-            self.skip()
-            start = self.pos
-            body = self.balanced() if self.peek("<") else f"<{self.plain_word()}>"
-            draft.properties[part.names[0]] = self.foreign(codec + body, start, is_type=False)
+            draft.properties[part.names[0]] = self.spelled(codec)
             return
-        reader = CODECS.get(codec)
-        if reader is not None:
-            for name, value in zip(part.names, reader(self), strict=True):
-                if value is not None:
-                    draft.properties[name] = value
-            return
-        draft.properties[part.names[0]] = self.enum(codec)
+        kind, *arguments = codec.split()
+        values = CODECS[kind](self, *arguments)
+        for name, value in zip(part.names, values, strict=True):
+            draft.properties[name] = value
 
-    def enum(self, kind: str) -> Attribute:
-        """A word of a StableHLO enumeration."""
+    def spelled(self, codec: str) -> Attribute:
+        """A dialect's attribute of which only a bracket (`*`) or a word (`@`) is written."""
         self.skip()
         start = self.pos
-        word = self.need(_ENUM_WORD, f"a {kind.replace('_', ' ')}")[0]
-        return self.foreign(f"#stablehlo<{kind} {word}>", start, is_type=False)
+        if self.text.startswith("#", start):
+            return self.attribute()
+        body = self.plain_word("a word") if "@" in codec else self._bracket()
+        return self.foreign(re.sub("[*@]", lambda _: body, codec, count=1), start, is_type=False)
+
+    def _bracket(self) -> str:
+        if self.text[self.pos : self.pos + 1] not in ("<", "[", "{"):
+            self.fail(f"expected a bracket, got: {self.found()}")
+        return self.balanced()
 
     def integers(self) -> list[int]:
         """`[1, 2]`."""
@@ -184,16 +184,17 @@ class PrettyReader(OperationReader):
             )
         draft.operand_types, draft.result_types = operands, results
 
+    def colon(self) -> None:
+        """The colon before the types."""
+        self.expect(":", "before the types of an op")
+
     def function_types(self, draft: Draft) -> None:
         """`(t, …) -> t`."""
         self.set_types(draft, *self.signature())
 
-    def _colon(self) -> None:
-        self.expect(":", "before the types of an op")
-
 
 def _same(reader: PrettyReader, draft: Draft) -> None:
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     if reader.peek("("):
         reader.function_types(draft)
         return
@@ -203,14 +204,14 @@ def _same(reader: PrettyReader, draft: Draft) -> None:
 
 
 def _result(reader: PrettyReader, draft: Draft) -> None:
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     reader.set_types(draft, [], [reader.type_()])
 
 
 def _pair(reader: PrettyReader, draft: Draft) -> None:
     if not draft.operands and not reader.peek(":"):
         return
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     if reader.peek("("):
         reader.function_types(draft)
         return
@@ -219,7 +220,7 @@ def _pair(reader: PrettyReader, draft: Draft) -> None:
 
 
 def _select(reader: PrettyReader, draft: Draft) -> None:
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     if reader.peek("("):
         reader.function_types(draft)
         return
@@ -230,7 +231,7 @@ def _select(reader: PrettyReader, draft: Draft) -> None:
 
 
 def _complex(reader: PrettyReader, draft: Draft) -> None:
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     if reader.peek("("):
         reader.function_types(draft)
         return
@@ -244,7 +245,7 @@ def _complex(reader: PrettyReader, draft: Draft) -> None:
 
 
 def _tuple(reader: PrettyReader, draft: Draft) -> None:
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     if reader.peek("("):
         reader.function_types(draft)
         return
@@ -255,7 +256,7 @@ def _tuple(reader: PrettyReader, draft: Draft) -> None:
 
 
 def _arrow(reader: PrettyReader, draft: Draft) -> None:
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     if reader.peek("("):
         reader.function_types(draft)
         return
@@ -267,18 +268,22 @@ def _arrow(reader: PrettyReader, draft: Draft) -> None:
 def _operand_types(reader: PrettyReader, draft: Draft) -> None:
     if not draft.operands:
         return
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     reader.set_types(draft, reader.types_until_end(), [])
 
 
 def _function(reader: PrettyReader, draft: Draft) -> None:
-    reader._colon()  # pyright: ignore[reportPrivateUsage]
+    reader.colon()
     if reader.peek("("):
         reader.function_types(draft)
         return
     type_ = reader.type_()
     draft.operand_types = [type_] * len(draft.operands)
     draft.result_types = [type_]
+
+
+def _none(reader: PrettyReader, draft: Draft) -> None:
+    """No types are written: there are neither operands nor results."""
 
 
 TYPE_SHAPES: dict[str, Callable[[PrettyReader, Draft], None]] = {
@@ -292,11 +297,12 @@ TYPE_SHAPES: dict[str, Callable[[PrettyReader, Draft], None]] = {
     "tuple": _tuple,
     "arrow": _arrow,
     "operands": _operand_types,
+    "none": _none,
 }
 
 
-def _integer(type_: Any) -> Callable[[PrettyReader], list[Attribute | None]]:
-    def read(reader: PrettyReader) -> list[Attribute | None]:
+def _integer(type_: Any) -> Callable[[PrettyReader], list[Attribute]]:
+    def read(reader: PrettyReader) -> list[Attribute]:
         at = reader.pos
         value = reader.integer()
         width = type_.width.data
@@ -307,7 +313,7 @@ def _integer(type_: Any) -> Callable[[PrettyReader], list[Attribute | None]]:
     return read
 
 
-def _bool(reader: PrettyReader) -> list[Attribute | None]:
+def _bool(reader: PrettyReader) -> list[Attribute]:
     at = reader.pos
     word = reader.plain_word("true or false")
     if word not in ("true", "false"):
@@ -315,19 +321,28 @@ def _bool(reader: PrettyReader) -> list[Attribute | None]:
     return [IntegerAttr(-1 if word == "true" else 0, i1)]
 
 
-def _exmy(reader: PrettyReader) -> list[Attribute | None]:
+def _enumeration(reader: PrettyReader, *words: str) -> list[Attribute]:
+    at = reader.pos
+    word = reader.plain_word(f"one of {', '.join(words)}")
+    if word not in words:
+        reader.fail(f"unknown word, got: {word}", at, name=word, candidates=list(words))
+    return [IntegerAttr(words.index(word), i32)]
+
+
+def _exmy(reader: PrettyReader) -> list[Attribute]:
     match = reader.need(_EXMY, "a format such as e8m10")
     if max(len(match[1]), len(match[2])) > 9:
         reader.fail("format is too large", match.start())
     return [IntegerAttr(int(match[1]), i32), IntegerAttr(int(match[2]), i32)]
 
 
-def _precisions(reader: PrettyReader) -> list[Attribute | None]:
+def _precisions(reader: PrettyReader) -> list[Attribute]:
     reader.expect("[")
-    return [ArrayAttr(reader.comma_list("]", lambda: reader.enum("precision")))]
+    one = "#stablehlo<precision @>"
+    return [ArrayAttr(reader.comma_list("]", lambda: reader.spelled(one)))]
 
 
-def _ranges(reader: PrettyReader) -> list[Attribute | None]:
+def _ranges(reader: PrettyReader) -> list[Attribute]:
     """`[0:4, 1:9:2]`: start, limit and stride for each dimension."""
 
     def one() -> tuple[int, int, int]:
@@ -345,43 +360,54 @@ def _ranges(reader: PrettyReader) -> list[Attribute | None]:
     return [DenseArrayBase.from_list(i64, column) for column in columns]
 
 
-def dot_numbers(reader: PrettyReader) -> Attribute:
+def _dot(reader: PrettyReader) -> list[Attribute]:
     """`, batching_dims = [0] x [0], contracting_dims = [2] x [1]`, both optional."""
     reader.skip()
     start = reader.pos
-    texts: dict[str, tuple[list[int], list[int]]] = {}
-    for clause in ("batching_dims", "contracting_dims"):
+    parts: list[str] = []
+    for name in ("batching", "contracting"):
         back = reader.pos
-        if not (reader.accept(",") and reader.accept_word(clause)):
+        if not (reader.accept(",") and reader.accept_word(f"{name}_dims")):
             reader.pos = back
             continue
         reader.expect("=")
         left = reader.integers()
         reader.expect("x")
-        texts[clause] = (left, reader.integers())
-    parts: list[str] = []
-    for clause, name in (("batching_dims", "batching"), ("contracting_dims", "contracting")):
-        for side, dims in zip(("lhs", "rhs"), texts.get(clause, ([], [])), strict=True):
+        for side, dims in (("lhs", left), ("rhs", reader.integers())):
             if dims:
                 parts.append(f"{side}_{name}_dimensions = {dims}")
-    return reader.foreign(f"#stablehlo.dot<{', '.join(parts)}>", start, is_type=False)
+    return [reader.foreign(f"#stablehlo.dot<{', '.join(parts)}>", start, is_type=False)]
 
 
-def _algorithm(reader: PrettyReader) -> list[Attribute | None]:
-    reader.skip()
-    start = reader.pos
-    return [reader.foreign("#stablehlo.dot_algorithm" + reader.balanced(), start, is_type=False)]
+def _shape(reader: PrettyReader) -> list[Attribute]:
+    """`[4, 8]` as a constant of type index."""
+    at = reader.pos
+    values = reader.integers()
+    type_ = TensorType(IndexType(), [len(values)])
+    return [reader.dense_of(str(values) if values else "", False, type_, at)]
 
 
-CODECS: dict[str, Callable[[PrettyReader], list[Attribute | None]]] = {
+CODECS: dict[str, Callable[..., list[Attribute]]] = {
     "i64": _integer(i64),
     "i32": _integer(i32),
     "i64s": lambda reader: [reader.i64_array()],
     "bool": _bool,
     "string": lambda reader: [StringAttr(reader.string())],
+    "symbol": lambda reader: [StringAttr(reader.symbol_name())],
+    "symbol_reference": lambda reader: [reader.symbol()],
+    "enum": _enumeration,
     "exmy": _exmy,
     "precisions": _precisions,
     "ranges": _ranges,
-    "dot": lambda reader: [dot_numbers(reader)],
-    "dot_algorithm": _algorithm,
+    "dot": _dot,
+    "shape": _shape,
+}
+
+_PARTS: dict[type, Callable[[PrettyReader, Any, Draft], None]] = {
+    Operands: PrettyReader._operands,  # pyright: ignore[reportPrivateUsage]
+    Group: PrettyReader._group,  # pyright: ignore[reportPrivateUsage]
+    Body: PrettyReader._body,  # pyright: ignore[reportPrivateUsage]
+    Field: PrettyReader.field,
+    Literal: lambda reader, part, draft: reader.literal(part.text),
+    Dictionary: lambda reader, part, draft: reader.attribute_dictionary(draft),
 }

@@ -1,31 +1,33 @@
 """Which ops have a pretty form of their own?
 
 Modules, functions, constants, and the StableHLO ops whose syntax fits no row of the table:
-`reduce`, `while`, `convolution`, `custom_call`, `composite`.
+`reduce`, `while`, `convolution`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DictionaryAttr,
+    BytesAttr,
     DenseArrayBase,
+    DictionaryAttr,
     FunctionType,
-    IntegerType,
-    LocationAttr,
+    IntegerAttr,
     StringAttr,
-    SymbolRefAttr,
     TensorType,
+    TypedAttribute,
+    i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Region
 
 from .operations import Argument, Draft
-from .pretty import PrettyReader, dot_numbers
+from .pretty import PrettyReader
 
+_FLAG = re.compile(r"(?:true|false|0|1)\b")
 _CONV_DIMENSION = re.compile(r"[a-z]|\d+|\?")
 
 
@@ -102,14 +104,25 @@ def _function_results(reader: PrettyReader) -> tuple[list[Attribute], list[Dicti
     return types, attributes
 
 
-def call(reader: PrettyReader, draft: Draft) -> None:
-    """`call @f(%a, …) {…} : (t, …) -> t`."""
-    draft.properties["callee"] = reader.symbol()
-    reader.expect("(")
-    draft.operands = reader.comma_list(")", reader.use)
+def constant(reader: PrettyReader, draft: Draft) -> None:
+    """`stablehlo.constant {…} dense<…> : t`, or the generic form without quotes."""
+    if reader.peek("("):
+        generic = reader.generic(draft.name, reader.pos)
+        draft.__dict__.update(generic.__dict__)
+        return
     reader.attribute_dictionary(draft)
-    reader.expect(":")
-    reader.function_types(draft)
+    at = reader.pos
+    value = reader.attribute()
+    type_ = value.type if isinstance(value, TypedAttribute) else None
+    if type_ is None:
+        reader.fail("expected a constant with a type", at)
+    if reader.accept("->"):
+        if reader.accept("("):
+            reader.comma_list(")", result)
+        else:
+            types.append(reader.type_())
+            attributes.append(DictionaryAttr({}))
+    return types, attributes
 
 
 def constant(reader: PrettyReader, draft: Draft) -> None:
@@ -122,7 +135,9 @@ def constant(reader: PrettyReader, draft: Draft) -> None:
     at = reader.pos
     value = reader.attribute()
     type_ = getattr(value, "type", None)
-    if type_ is None and (match := re.search(r">\s*:\s*", getattr(value, "text", StringAttr("")).data)):
+    if type_ is None and (
+        match := re.search(r">\s*:\s*", getattr(value, "text", StringAttr("")).data)
+    ):
         type_ = reader.foreign(value.text.data[match.end() :], at, is_type=True)  # type: ignore[attr-defined]
     if type_ is None:
         reader.fail("expected a constant with a type", at)
@@ -261,7 +276,7 @@ def _window(reader: PrettyReader, draft: Draft) -> None:
             "pad": "padding",
         }
         if word not in names:
-            reader.fail(f"unknown window attribute, got: {word}", at, name=word, candidates=[*names])
+            reader.fail(f"unknown window attribute, got: {word}", at, candidates=[*names])
         if names[word] in draft.properties:
             reader.fail(f"window attribute is given twice, got: {word}", at)
         reader.expect("=")
@@ -276,13 +291,8 @@ def _window_value(reader: PrettyReader, word: str) -> Attribute:
         return _padding(reader)
     if word == "reverse":
         reader.expect("[")
-        start = reader.pos
-        flags = reader.comma_list("]", lambda: reader.plain_word("true or false"))
-        if any(flag not in ("true", "false") for flag in flags):
-            reader.fail("expected true or false", start)
-        return DenseArrayBase.from_list(
-            IntegerType(1), [-1 if flag == "true" else 0 for flag in flags]
-        )
+        flags = reader.comma_list("]", lambda: reader.need(_FLAG, "true or false")[0])
+        return DenseArrayBase(i1, BytesAttr(bytes(flag in ("true", "1") for flag in flags)))
     return reader.i64_array()
 
 
@@ -312,35 +322,38 @@ def convolution(reader: PrettyReader, draft: Draft) -> None:
     reader.function_types(draft)
 
 
-def custom_call(reader: PrettyReader, draft: Draft) -> None:
-    """`custom_call @target(%a, …) {…} : (t, …) -> t`."""
-    draft.properties["call_target_name"] = StringAttr(reader.symbol_name())
+def scan(reader: PrettyReader, draft: Draft) -> None:
+    """`chlo.scan(%x, …) inits(%i, …) dimension=0 attributes {…} { … } : …`."""
     reader.expect("(")
-    draft.operands = reader.comma_list(")", reader.use)
-    reader.attribute_dictionary(draft)
+    inputs = reader.comma_list(")", reader.use)
+    reader.expect_word("inits")
+    reader.expect("(")
+    starts = reader.comma_list(")", reader.use)
+    draft.operands = inputs + starts
+    reader.literal("dimension =")
+    draft.properties["dimension"] = IntegerAttr(reader.integer(), i64)
+    if reader.accept_word("attributes"):
+        draft.attributes = reader.dictionary()
+    draft.regions = [reader.region()]
     reader.expect(":")
     reader.function_types(draft)
-
-
-def composite(reader: PrettyReader, draft: Draft) -> None:
-    """`composite "name" %a, … {…} : (t, …) -> t`."""
-    draft.properties["name"] = StringAttr(reader.string())
-    draft.operands = reader.uses()
-    reader.attribute_dictionary(draft)
-    reader.expect(":")
-    reader.function_types(draft)
+    outputs = len(draft.result_types) - len(starts)
+    for name, counts in (
+        ("operandSegmentSizes", (len(inputs), len(starts))),
+        ("resultSegmentSizes", (outputs, len(starts))),
+    ):
+        draft.properties.setdefault(name, DenseArrayBase.from_list(i32, counts))
 
 
 SPECIAL = {
+    "chlo.scan": scan,
     "builtin.module": module,
     "func.func": function,
-    "func.call": call,
+    "chlo.constant": constant,
+    "sdy.constant": constant,
     "stablehlo.constant": constant,
     "stablehlo.reduce": reduce,
     "stablehlo.while": while_,
     "stablehlo.convolution": convolution,
     "stablehlo.dynamic_conv": convolution,
-    "stablehlo.custom_call": custom_call,
-    "stablehlo.composite": composite,
 }
-_ = (LocationAttr, SymbolRefAttr, cast, Any, dot_numbers)

@@ -41,6 +41,11 @@ _DIALECT_SYMBOL = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
 _SIGNS = {None: Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}
 CLOSED_DIALECTS = frozenset(("builtin", "chlo", "func", "partir", "quant", "sdy", "stablehlo"))
 """Dialects in which an unknown name is a mistake."""
+_OTHER_SPELLINGS = (
+    (re.compile(r"(#stablehlo\.\w+<.*),(\s*>)\Z", re.DOTALL), r"\1\2"),
+    (re.compile(r"(?<=[\[,])(\s*)#sdy\.sharding(?=<)"), r"\1"),
+)
+"""What MLIR also reads: a comma after a struct's last field, a list of whole shardings."""
 _MAX_DIMENSION = (1 << 63) - 1
 _DYNAMIC = -1
 
@@ -223,7 +228,10 @@ class TypeReader(Scanner):
         """What xDSL, with the dialects of the context, makes of this text."""
         if (found := self.symbol_memo.get(text)) is not None:
             return found
-        parser = Parser(self.context, text, self.file)
+        spelled = text
+        for pattern, replacement in _OTHER_SPELLINGS:
+            spelled = pattern.sub(replacement, spelled)
+        parser = Parser(self.context, spelled, self.file)
         try:
             found = parser.parse_type() if is_type else parser.parse_attribute()
         except ParseError as error:
