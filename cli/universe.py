@@ -28,6 +28,14 @@ _SHARED_DIALECTS = {
 
 # pass name: (module, class)
 PASSES = {
+    "partir-check-spmd": ("passes.check_spmd", "CheckSpmdPass"),
+    "partir-lower-to-spmd": ("passes.lower_to_spmd", "LowerToSpmdPass"),
+    "partir-optimise-collectives": ("passes.optimise_collectives", "OptimiseCollectivesPass"),
+    "partir-propagate": ("passes.propagate", "PropagatePass"),
+    "partir-replicate": ("passes.replicate", "ReplicatePass"),
+    "partir-stop": ("passes.replicate", "StopPass"),
+    "partir-tile": ("passes.tile", "TilePass"),
+    "partir-to-stablehlo": ("passes.to_stablehlo", "ToStablehloPass"),
     "partir-loops": ("passes.loops", "LoopsPass"),
     "partir-nests": ("passes.nests", "NestsPass"),
     "partir-prepare": ("passes.prepare", "PreparePass"),

@@ -17,10 +17,11 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..partir_dialect.constants import is_splat
+from ..partir_dialect.constants import Dense, is_splat
 from ..partir_dialect.dtypes import element_bytes, type_text
 from ..partir_dialect.errors import PartirError
 from ..partir_dialect.names import argument_names, location_text, result_names
+from ..partir_dialect.partir import ReplicateOp, StopOp
 from ..partir_dialect.rules import rule_of
 from ..partir_dialect.rules.base import Dims, Factor, Kind, Rule
 from .local import LOCAL_OPS, REWRITES
@@ -99,6 +100,10 @@ class Graph:
     uses: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
     generated: list[tuple[bool, ...]] = field(default_factory=list[tuple[bool, ...]])
     derived: list[bool] = field(default_factory=list[bool])
+
+    marks: dict[tuple[int, str], bool] = field(default_factory=dict[tuple[int, str], bool])
+    """(value, axis name) that a `partir.stop` (False) or `partir.replicate` (True) in the IR is
+    on."""
 
     arguments: list[Argument] = field(default_factory=list[Argument])
     outcomes: list[Result] = field(default_factory=list[Result])
@@ -302,28 +307,27 @@ def _captured(op: Operation) -> list[SSAValue]:
     """Values defined outside `op` that its regions use, in order of first use."""
     inside: set[SSAValue] = set()
     found: dict[SSAValue, None] = {}
-    for region in op.regions:
-        for block in region.walk_blocks() if hasattr(region, "walk_blocks") else region.blocks:
+    inner = [op_ for region in op.regions for op_ in region.walk()]
+    for region in (*op.regions, *(r for op_ in inner for r in op_.regions)):
+        for block in region.blocks:
             inside.update(block.args)
-        for inner in region.walk():
-            for nested in inner.regions:
-                for block in nested.blocks:
-                    inside.update(block.args)
-            inside.update(inner.results)
-    for region in op.regions:
-        for inner in region.walk():
-            for operand in inner.operands:
-                if operand not in inside:
-                    found[operand] = None
+    for op_ in inner:
+        inside.update(op_.results)
+    for op_ in inner:
+        found.update((operand, None) for operand in op_.operands if operand not in inside)
     return list(found)
 
 
 def _rule_for(op: Operation, captured: list[SSAValue]) -> Rule:
+    if isinstance(op, ReplicateOp | StopOp):
+        shape = tensor_facts(op.source.type)[0]
+        dims: Dims = tuple((d,) for d in range(len(shape)))
+        return Rule(tuple(Factor(size) for size in shape), (dims,), (dims,))
     value = op.properties.get("value")
     table = (
         op.name == "stablehlo.constant"
         and isinstance(value, DenseIntOrFPElementsAttr)
-        and not is_splat(cast("DenseIntOrFPElementsAttr[Attribute]", value))
+        and not is_splat(cast("Dense", value))
     )
     if op.name not in LOCAL_OPS or captured or table:
         return _blocked_rule(
@@ -383,6 +387,9 @@ def build(module: ModuleOp) -> tuple[Graph, Source]:
             op.name, _rule_for(op, captured), operands, tuple(op.results), where(op.location)
         )
         source.ops[number] = op
+        if isinstance(op, ReplicateOp | StopOp):
+            for axis in op.axis_names:
+                graph.marks[operands[0], axis] = isinstance(op, ReplicateOp)
         if captured:
             source.captured[number] = captured
     assert terminator is not None, "main ends in func.return"

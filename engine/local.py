@@ -27,8 +27,8 @@ RETYPED: frozenset[str] = frozenset(
     + [
         f"stablehlo.{name}"
         for name in (
-            "bitcast_convert broadcast_in_dim cholesky clamp concatenate dot_general fft pad reduce "
-            "reduce_window reshape reverse scatter select select_and_scatter sort transpose "
+            "bitcast_convert broadcast_in_dim cholesky clamp concatenate dot_general fft pad "
+            "reduce reduce_window reshape reverse scatter select select_and_scatter sort transpose "
             "triangular_solve iota batch_norm_inference dynamic_update_slice convolution"
         ).split()
     ]

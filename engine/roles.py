@@ -21,8 +21,8 @@ PARAM, OPTIMIZER, INPUT, STEP, RNG = "param", "optimizer", "input", "step", "rng
 
 _WORDS: dict[str, frozenset[str]] = {
     OPTIMIZER: frozenset(
-        "opt optim optimizer opt_state optimizer_state optimiser optimiser_state adam mu nu momentum "
-        "moments velocity trace exp_avg exp_avg_sq first_moment second_moment ema".split()
+        "opt optim optimizer opt_state optimizer_state optimiser optimiser_state adam mu nu "
+        "momentum moments velocity trace exp_avg exp_avg_sq first_moment second_moment ema".split()
     ),
     PARAM: frozenset(
         "params param parameters parameter weights variables theta batch_stats model".split()

@@ -59,6 +59,9 @@ class Session:
     def __post_init__(self) -> None:
         self.state = State(self.graph, self.mesh)
         self.atoms: dict[str, tuple[str, ...]] = {name: (name,) for name in self.mesh.names}
+        for (value, axis), replicate in self.graph.marks.items():
+            if axis in self.mesh:
+                self.state.flag(value, self.state.axes.index(axis), replicate=replicate)
         self._order = sweep_order(self.graph)
         self._started = self.state.mark()
         self._products = any(

@@ -30,8 +30,9 @@ AnyTensor = TensorType[Attribute]
 
 def tensor_of(value: SSAValue) -> AnyTensor:
     """The tensor type of a value."""
-    assert isinstance(value.type, TensorType), value.type
-    return cast("AnyTensor", value.type)
+    type_: Attribute = value.type
+    assert isinstance(type_, TensorType), type_
+    return cast("AnyTensor", type_)
 
 
 class Emitter:

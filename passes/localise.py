@@ -114,8 +114,9 @@ def _iota(op: Operation, context: Context, emit: Emitter) -> None:
     type_ = tensor_of(result)
     ((_, dim),) = context.shape.where_out[context.factor]
     shape = type_.get_shape()
-    element = type_.element_type
-    counter = element if isinstance(element, IntegerType) and element.width.data >= 32 else i32
+    element: Attribute = type_.element_type
+    wide = isinstance(element, IntegerType) and cast("IntegerType", element).width.data >= 32
+    counter: Attribute = element if wide else i32
     local = emit.iota(TensorType(counter, shape), dim)
     index = device_index(emit, context.mesh, context.axes)
     offset = emit.convert(emit.multiply(index, emit.integer(shape[dim])), counter)

@@ -1,26 +1,41 @@
 """`partir-lower-to-spmd`: the device-local program with explicit collectives, from a plan.
 
-Precondition: a prepared module and the plan of a state over its graph. Postcondition: the same ops
-with local types, the plan's reshards as `partir` collectives by mesh axis in the plan's order, and
-a border on main's arguments and results. Nothing is decided here: the plan is materialised step for
-step, results retyped in place.
+Precondition: a prepared module in nest form (or the plan of a state over its graph). Postcondition:
+the same ops with local types, the plan's reshards as `partir` collectives by mesh axis in the
+plan's order, and a border on main's arguments and results. Nothing is decided here: the plan is
+materialised step for step, results retyped in place.
+
+```mlir
+%0 = stablehlo.dot_general %x, %w … {partir.nest = #partir.nest<[model: k]>}
+  : (tensor<64x8xf32>, tensor<8x16xf32>) -> tensor<64x16xf32>
+```
+becomes, with `"model"=2`,
+```mlir
+%0 = stablehlo.dot_general %x, %w … : (tensor<64x4xf32>, tensor<4x16xf32>) -> tensor<64x16xf32>
+%1 = partir.all_reduce "add" ["model"] %0 : tensor<64x16xf32>
+```
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import cast
 
+from xdsl.context import Context as XdslContext
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
     IntegerAttr,
+    LocationAttr,
+    ModuleOp,
     StringAttr,
     TensorType,
     i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from ..engine.graph import Source
 from ..engine.plan import Compute, Plan, Reshard
@@ -28,11 +43,15 @@ from ..engine.route import Move
 from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir_attributes import MeshAttr
-from .emit import Emitter
+from ..partir_dialect.partir_types import FORM, NEST
+from .emit import Emitter, tensor_of
 from .localise import AFTER, ATTRIBUTES, REWRITES, Context
+from .tile import open_session
 
 BORDER = "partir.border"
-_DROPPED = frozenset({"tf.aliasing_output", "jax.buffer_donor", "mhlo.sharding", "sdy.sharding"})
+_DROPPED = frozenset(
+    {"tf.aliasing_output", "jax.buffer_donor", "mhlo.sharding", "sdy.sharding", NEST}
+)
 
 
 @dataclass(frozen=True)
@@ -118,18 +137,19 @@ class _Lowering:
     def _local_type(self, type_: Attribute, shape: tuple[int, ...]) -> Attribute:
         if not isinstance(type_, TensorType):
             return type_
-        key = (type_, shape)
+        tensor = cast("TensorType[Attribute]", type_)
+        key = (tensor, shape)
         found = self.types.get(key)
         if found is None:
-            element: Attribute = type_.element_type
-            found = self.types[key] = TensorType(element, shape, type_.encoding)
+            found = TensorType(tensor.element_type, shape, tensor.encoding)
+            self.types[key] = found
         return found
 
     def _retype(self, value: SSAValue, local: int) -> None:
         shape = self.plan.values[local].shape
-        type_ = value.type
-        if isinstance(type_, TensorType) and type_.get_shape() != shape:
-            value._type = self._local_type(type_, shape)  # pyright: ignore[reportPrivateUsage]
+        type_: Attribute = value.type
+        if isinstance(type_, TensorType) and tensor_of(value).get_shape() != shape:
+            value._type = self._local_type(cast("Attribute", type_), shape)  # pyright: ignore[reportPrivateUsage]
 
     def _value(self, local: int) -> SSAValue:
         value = self.ssa[local]
@@ -207,7 +227,7 @@ class _Lowering:
         self.last = op
         self.ssa[step.target] = op.results[0]
 
-    def _use_location(self, step: Reshard):
+    def _use_location(self, step: Reshard) -> LocationAttr:
         for op, _ in step.uses:
             if op in self.source.ops:
                 return self.source.ops[op].location
@@ -266,6 +286,22 @@ class _Lowering:
         return DictionaryAttr(kept)
 
 
-def is_lowered(module_attributes: dict[str, Attribute]) -> bool:
-    """Whether a module is device-local already: it carries a mesh."""
-    return isinstance(module_attributes.get("partir.mesh"), MeshAttr)
+@dataclass(frozen=True)
+class LowerToSpmdPass(ModulePass):
+    """Lowers a module in nest form to its device-local program."""
+
+    name = "partir-lower-to-spmd"
+
+    mesh: str | None = None
+
+    def apply(self, ctx: XdslContext, op: ModuleOp) -> None:
+        session, source = open_session(op, self.mesh)
+        lower_to_spmd(source, session.plan(), session.state.mesh)
+        drop_nests(op)
+
+
+def drop_nests(module: ModuleOp) -> None:
+    """Takes the module out of nest form."""
+    module.attributes.pop(FORM, None)
+    for op in module.walk():
+        op.attributes.pop(NEST, None)

@@ -17,12 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
     IntegerAttr,
     IntegerType,
     ModuleOp,
@@ -77,7 +75,7 @@ def _dense(array: Sequence[Sequence[int]]) -> Attribute:
     data = values.tobytes()
     if values.size > 1 and len(set(values.reshape(-1).tolist())) == 1:
         data = data[:8]
-    return cast("DenseIntOrFPElementsAttr[Any]", dense_attribute(type_, data))
+    return dense_attribute(type_, data)
 
 
 def reducer_region(reducer: str, element: Attribute) -> Region:
