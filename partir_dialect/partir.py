@@ -297,10 +297,19 @@ class IndexedOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
+def _parse_known(parser: Parser) -> SSAValue:
+    """A value that is defined already, so that its type need not be written."""
+    name = parser.parse_unresolved_operand()
+    values = parser.ssa_values.get(name.operand_name, ())
+    if name.index >= len(values):
+        parser.raise_error(f"undefined value, got: %{name.operand_name}", name.span)
+    return values[name.index]
+
+
 def _parse_tail(parser: Parser) -> tuple[SSAValue, SSAValue, dict[str, Attribute], Attribute]:
-    source = parser.parse_operand()
+    source = _parse_known(parser)
     parser.parse_punctuation("[")
-    index = parser.parse_operand()
+    index = _parse_known(parser)
     parser.parse_punctuation("]")
     attributes = parser.parse_optional_attr_dict()
     parser.parse_punctuation(":")

@@ -13,6 +13,7 @@ func.func public @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -116,10 +117,7 @@ def _check_signature(callee: FuncOp, op: Operation) -> None:
 
 def _order(table: Mapping[str, FuncOp]) -> _Calls:
     """Callees before callers; raises `PartirError` at a call that leads back to its function."""
-    calls = {
-        name: [op for op in func.walk() if callee_name(op) is not None]
-        for name, func in table.items()
-    }
+    calls = {name: calls_in(func) for name, func in table.items()}
     order: list[str] = []
     done: set[str] = set()
     for root in table:
@@ -157,8 +155,9 @@ def _check_size(table: Mapping[str, FuncOp], graph: _Calls) -> None:
             raise _fail(f"inlining makes more than {MAX_OPS} ops in @{name}", table[name])
 
 
-def _inline_call(call: Operation, callee: FuncOp, *, take: bool) -> None:
-    """Puts the body of `callee` in the place of `call`; with `take` the body itself, not a copy."""
+def _inline_call(call: Operation, callee: FuncOp, *, take: bool) -> list[Operation]:
+    """Puts the body of `callee` in the place of `call`, or with `take` the body itself and no copy;
+    the calls in it."""
     block = call.parent
     assert block is not None
     body = callee.body.block
@@ -166,16 +165,17 @@ def _inline_call(call: Operation, callee: FuncOp, *, take: bool) -> None:
     if take:
         for argument, value in values.items():
             argument.replace_all_uses_with(value)
-    ops = [op for op in body.ops if not isinstance(op, ReturnOp)]
     last = body.last_op
     assert isinstance(last, ReturnOp)
-    returned = last.operands
-    for op in ops:
+    calls: list[Operation] = []
+    for op in [op for op in body.ops if op is not last]:
         if take:
             op.detach()
-        block.insert_op_before(op if take else clone_op(op, values), call)
-    for result, value in zip(call.results, returned, strict=True):
-        new = value if take else values.get(value, value)
+        placed = op if take else clone_op(op, values)
+        block.insert_op_before(placed, call)
+        calls += calls_in(placed)
+    for result, value in zip(call.results, last.operands, strict=True):
+        new = values.get(value, value)
         if new.name_hint is None:
             new.name_hint = result.name_hint
         result.replace_all_uses_with(new)
@@ -184,27 +184,40 @@ def _inline_call(call: Operation, callee: FuncOp, *, take: bool) -> None:
     if take:
         callee.detach()
         callee.erase()
+    return calls
+
+
+def calls_in(op: Operation) -> list[Operation]:
+    """The calls among `op` and the ops inside it."""
+    return [inner for inner in op.walk() if callee_name(inner) is not None]
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Replaces all calls of the module by bodies.
+    """Replaces all calls of the module by bodies, and drops the functions that nothing names.
 
     Raises `PartirError`, with the location of the call, for recursion, an unknown or external
     function, or a call that does not fit the function's type.
     """
+    drop_unused_functions(module)
     table = functions(module)
     graph = _order(table)
     _check_size(table, graph)
-    remaining: dict[str, int] = {}
-    for name in references(module):
-        remaining[name] = remaining.get(name, 0) + 1
-    for name in graph.order:
-        for op in graph.calls[name]:
-            callee = callee_name(op)
-            assert callee is not None
-            take = remaining[callee] == 1 and is_private(table[callee])
-            _inline_call(op, table[callee], take=take)
-            remaining[callee] -= 1
+    uses = Counter(references(module))
+    called = Counter(callee_name(op) for calls in graph.calls.values() for op in calls)
+    stays = [name for name, f in table.items() if not is_private(f) or uses[name] > called[name]]
+    for root in stays:
+        work = calls_in(table[root])
+        while work:
+            op = work.pop()
+            name = callee_name(op)
+            assert name is not None
+            take = uses[name] == 1 and is_private(table[name])
+            inner = _inline_call(op, table[name], take=take)
+            uses[name] -= 1
+            if not take:
+                uses.update(callee_name(call) or "" for call in inner)
+            work += inner
+    drop_unused_functions(module)
 
 
 def references(op: Operation) -> Iterator[str]:

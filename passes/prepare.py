@@ -28,13 +28,12 @@ from .canonicalise import drop_identities
 from .cse import merge_equal_ops
 from .dce import drop_dead_ops
 from .generated import give_each_use_its_own
-from .inline import drop_unused_functions, functions, inline_calls
+from .inline import functions, inline_calls
 
 
 def prepare(module: ModuleOp) -> None:
     """Prepares `module` in place; raises `PartirError` for a call that cannot be inlined."""
     inline_calls(module)
-    drop_unused_functions(module)
     drop_identities(module)
     drop_dead_ops(module)
     for func in functions(module).values():
