@@ -191,13 +191,11 @@ def _applied(printer: PrettyPrinter, op: Operation, block: Block) -> str:
     first, last = block.first_op, block.last_op
     if first is None or last is None or first.next_op is not last or len(op.operands) != 2:
         return ""
-    if len(first.results) != 1 or list(first.operands) != list(block.args):
+    if first.name not in _COMMUTATIVE or list(first.operands) != list(block.args):
         return ""
-    if first.attributes or first.properties or last.attributes or first.regions:
+    if first.attributes or first.properties or last.attributes:
         return ""
-    if last.name != "stablehlo.return" or list(last.operands) != [first.results[0]]:
-        return ""
-    if first.name not in _COMMUTATIVE or not _scalars_agree(op, block, first):
+    if last.name != "stablehlo.return" or not _scalars_agree(op, block, first):
         return ""
     places = [first.location, last.location, *[argument.location for argument in block.args]]
     if printer.with_locations and any(place != op.location for place in places):

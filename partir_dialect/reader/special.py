@@ -117,31 +117,6 @@ def constant(reader: PrettyReader, draft: Draft) -> None:
     if type_ is None:
         reader.fail("expected a constant with a type", at)
     if reader.accept("->"):
-        if reader.accept("("):
-            reader.comma_list(")", result)
-        else:
-            types.append(reader.type_())
-            attributes.append(DictionaryAttr({}))
-    return types, attributes
-
-
-def constant(reader: PrettyReader, draft: Draft) -> None:
-    """`stablehlo.constant {…} dense<…> : t`, or the generic form without quotes."""
-    if reader.peek("("):
-        generic = reader.generic(draft.name, reader.pos)
-        draft.__dict__.update(generic.__dict__)
-        return
-    reader.attribute_dictionary(draft)
-    at = reader.pos
-    value = reader.attribute()
-    type_ = getattr(value, "type", None)
-    if type_ is None and (
-        match := re.search(r">\s*:\s*", getattr(value, "text", StringAttr("")).data)
-    ):
-        type_ = reader.foreign(value.text.data[match.end() :], at, is_type=True)  # type: ignore[attr-defined]
-    if type_ is None:
-        reader.fail("expected a constant with a type", at)
-    if reader.accept("->"):
         type_ = reader.type_()
     draft.properties["value"] = value
     draft.result_types = [type_]
