@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from math import prod
+from typing import cast
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Dialect, Region, SSAValue
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_prop_def,
@@ -17,7 +19,13 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
+from xdsl.traits import (
+    IsolatedFromAbove,
+    IsTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
 
 from .sdy_attrs import (
     ATTRIBUTES,
@@ -32,8 +40,38 @@ from .sdy_attrs import (
     ShardingPerValueAttr,
     direction_attr,
 )
+from .sdy_checks import (
+    check_axes,
+    check_bound_axes,
+    check_mesh,
+    check_sharding,
+    check_shardings,
+    mesh_of,
+)
+from .sdy_collectives import (
+    COLLECTIVE_OPS,
+    AllGatherOp,
+    AllReduceOp,
+    AllSliceOp,
+    AllToAllOp,
+    CollectivePermuteOp,
+    ReduceScatterOp,
+    ReplicatedToUnreducedOp,
+    ShardedToUnreducedOp,
+)
 from .sdy_values import AxisRef, DimSharding, MeshValue, Sharding, ShardingRule
-from .stablehlo_base import HloOp, Int, Text, Value, hlo_op, int64, same_type
+from .stablehlo_base import (
+    DYNAMIC,
+    AnyTensor,
+    HloOp,
+    Int,
+    Text,
+    Value,
+    hlo_op,
+    int64,
+    same_type,
+)
+from .stablehlo_checks import arguments, returned
 
 __all__ = [
     "AllGatherOp",
@@ -89,24 +127,7 @@ class MeshOp(HloOp):
         super().__init__(properties={"sym_name": StringAttr(name), "mesh": MeshAttr(mesh)})
 
     def verify_(self) -> None:
-        check_mesh(self, self.mesh.data)
-
-
-def check_mesh(op: HloOp, mesh: MeshValue) -> None:
-    """Fails unless axes have one name and a positive size each, and devices fit."""
-    names = [name for name, _ in mesh.axes]
-    for name, size in mesh.axes:
-        if size < 1:
-            op.fail(f"axis size must be at least 1, got: {size}")
-        if names.count(name) > 1:
-            op.fail(f"axis named twice in the mesh: {name}")
-    if not mesh.device_ids:
-        return
-    if not mesh.axes:
-        if len(mesh.device_ids) != 1 or mesh.device_ids[0] < 0:
-            op.fail(f"a mesh without axes has one device, got: {list(mesh.device_ids)}")
-    elif sorted(mesh.device_ids) != list(range(mesh.device_count)):
-        op.fail(f"devices must be 0 to {mesh.device_count - 1}, got: {list(mesh.device_ids)}")
+        check_mesh(self.mesh.data, self.fail)
 
 
 class _SameTypeOp(HloOp, ABC):
@@ -141,7 +162,7 @@ class ShardingConstraintOp(_SameTypeOp):
 
     def verify_(self) -> None:
         super().verify_()
-        check_sharding(self, self.sharding.data, self.input.type)
+        check_sharding(self, self.sharding.data, self.input.type, self.fail)
 
 
 @hlo_op
@@ -159,22 +180,8 @@ class ReshardOp(_SameTypeOp):
 
     def verify_(self) -> None:
         super().verify_()
-        check_sharding(self, self.sharding.data, self.input.type)
-
-
-def check_sharding(op: HloOp, sharding: Sharding, type_: Attribute) -> None:
-    """Fails unless the sharding speaks of as many dimensions as the tensor has."""
-    from xdsl.dialects.builtin import TensorType
-
-    if isinstance(type_, TensorType) and len(type_.shape.data) != sharding.rank:
-        maximal = isinstance(sharding.mesh, MeshValue) and sharding.mesh.is_maximal
-        if not (maximal and sharding.rank == 0):
-            op.fail(f"sharding has rank {sharding.rank}, tensor has: {len(type_.shape.data)}")
-    seen: set[AxisRef] = set()
-    for axis in sharding.axes_used():
-        if axis in seen:
-            op.fail(f"axis used twice in a sharding: {axis}")
-        seen.add(axis)
+        check_sharding(self, self.sharding.data, self.input.type, self.fail)
+        check_bound_axes(self, self.sharding.data.axes_used(), self.fail)
 
 
 @hlo_op
@@ -245,6 +252,18 @@ class FuncDataFlowEdgeOp(_SameTypeOp):
     result = result_def()
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        super().verify_()
+        type_, operand = self.result.type, self.operand
+        if isinstance(type_, TensorType) and DYNAMIC in cast(AnyTensor, type_).get_shape():
+            self.fail(f"result must have a static shape, got: {type_}")
+        if not operand.has_one_use():
+            self.fail(f"operand must have one use, got: {operand.uses.get_length()}")
+        around = operand.owner.parent_op() if isinstance(operand.owner, Block) else operand.owner
+        wanted = "func.func" if isinstance(operand.owner, Block) else "func.call"
+        if around is None or around.name != wanted:
+            self.fail(f"operand must be of a function or a call, got: {around and around.name}")
+
 
 @hlo_op
 class ConstantOp(HloOp):
@@ -274,7 +293,7 @@ class ManualComputationOp(HloOp):
     manual_axes = prop_def(ManualAxesAttr)
     body = region_def()
     results_ = var_result_def()
-    traits = traits_def(RecursiveMemoryEffect())
+    traits = traits_def(RecursiveMemoryEffect(), IsolatedFromAbove())
 
     def __init__(
         self,
@@ -297,15 +316,66 @@ class ManualComputationOp(HloOp):
         )
 
     def verify_(self) -> None:
-        sides = (
-            ("in_shardings", self.in_shardings.data, self.tensors),
-            ("out_shardings", self.out_shardings.data, self.results_),
-        )
-        for side, shardings, values in sides:
-            if len(shardings) != len(values):
-                self.fail(f"{side} must be {len(values)}, got: {len(shardings)}")
-            for sharding, value in zip(shardings, values, strict=True):
-                check_sharding(self, sharding, value.type)
+        check_manual_computation(self)
+
+
+def check_manual_computation(op: ManualComputationOp) -> None:
+    """Fails unless the shardings cut the outside types to those of the region.
+
+    All are on one mesh, manual axes come first in a dimension and divide its size, and the region
+    uses nothing from outside.
+    """
+    outside = (
+        ("in_shardings", op.in_shardings.data, op.tensors, arguments(op.body)),
+        ("out_shardings", op.out_shardings.data, op.results_, returned(op.body)),
+    )
+    meshes: list[MeshValue] = []
+    for side, shardings, values, inner in outside:
+        check_shardings(op, shardings, [value.type for value in values], op.fail)
+        if len(inner) != len(values):
+            op.fail(f"the region must have {len(values)} value(s) for {side}, got: {len(inner)}")
+        for sharding in shardings:
+            mesh = mesh_of(op, sharding)
+            if mesh is not None and mesh.axes:
+                meshes.append(mesh)
+    manual = op.manual_axes.data
+    if not meshes:
+        return
+    if any(mesh != meshes[0] for mesh in meshes):
+        op.fail(f"all shardings must be on one mesh, got: {meshes[-1]}")
+    check_axes(manual, meshes[0], op.fail)
+    check_bound_axes(op, manual, op.fail)
+    names = set(op.manual_axes.names)
+    for _, shardings, values, inner in outside:
+        for sharding, value, local in zip(shardings, values, inner, strict=True):
+            _check_local(op, sharding, value.type, local.type, names, meshes[0])
+
+
+def _check_local(
+    op: HloOp,
+    sharding: Sharding,
+    type_: Attribute,
+    local: Attribute,
+    manual: set[str],
+    mesh: MeshValue,
+) -> None:
+    """Fails unless `local` is `type_` cut by the manual axes of its sharding."""
+    if not isinstance(type_, TensorType):
+        return
+    type_ = cast(AnyTensor, type_)
+    shape = list(type_.get_shape())
+    for dim, cut in enumerate(sharding.dims):
+        flags = [axis.name in manual for axis in cut.axes]
+        if flags != sorted(flags, reverse=True):
+            op.fail(f"manual axes must come first in dimension {dim}, got: {cut}")
+        count = prod(axis.size_on(mesh) for axis in cut.axes if axis.name in manual)
+        if shape[dim] != DYNAMIC:
+            if shape[dim] % count:
+                op.fail(f"dimension {dim} must be divisible by {count}, got: {shape[dim]}")
+            shape[dim] //= count
+    wanted = TensorType(type_.element_type, shape)
+    if wanted.get_shape() != getattr(local, "get_shape", tuple)():
+        op.fail(f"the region must have a {wanted} here, got: {local}")
 
 
 @hlo_op
@@ -340,115 +410,10 @@ class ReturnOp(HloOp):
         super().__init__(operands=[results])
 
 
-# --- collectives in terms of shardings -----------------------------------------------------
-
-
-class _CollectiveOp(_SameTypeOp, ABC):
-    """Moves a tensor to `out_sharding`; its global type stays."""
-
-    tensor = operand_def()
-    out_sharding = prop_def(ShardingAttr)
-    result = result_def()
-    traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        super().verify_()
-        check_sharding(self, self.out_sharding.data, self.tensor.type)
-
-
-@hlo_op
-class AllGatherOp(_CollectiveOp):
-    """Joins pieces along axes of each dimension.
-
-    `%r = sdy.all_gather [{"x"}, {}] %t out_sharding=<@mesh, [{}, {}]> : tensor<8x8xf32>`
-    """
-
-    name = "sdy.all_gather"
-    tensor = operand_def()
-    gathering_axes = prop_def(ListOfAxisRefListsAttr)
-
-
-@hlo_op
-class AllSliceOp(_CollectiveOp):
-    """Takes this device's piece along axes of each dimension.
-
-    `%r = sdy.all_slice [{"x"}, {}] %t out_sharding=<@mesh, [{"x"}, {}]> : tensor<8x8xf32>`
-    """
-
-    name = "sdy.all_slice"
-    slicing_axes = prop_def(ListOfAxisRefListsAttr)
-
-
-@hlo_op
-class AllReduceOp(_CollectiveOp):
-    """Sums over axes.
-
-    `%r = sdy.all_reduce {"x"} %t out_sharding=<@mesh, [{}, {}]> : tensor<8x8xf32>`
-    """
-
-    name = "sdy.all_reduce"
-    reduction_axes = prop_def(AxisRefListAttr)
-
-
-@hlo_op
-class ReduceScatterOp(_CollectiveOp):
-    """Sums over axes, and leaves each device its piece.
-
-    `%r = sdy.reduce_scatter [{"x"}, {}] %t out_sharding=<@mesh, [{"x"}, {}]> : tensor<8x8xf32>`
-    """
-
-    name = "sdy.reduce_scatter"
-    reduce_scatter_axes = prop_def(ListOfAxisRefListsAttr)
-
-
-@hlo_op
-class AllToAllOp(_CollectiveOp):
-    """Moves axes from one dimension to another.
-
-    `%r = sdy.all_to_all [{"x"}: 0->1] %t out_sharding=<@mesh, [{}, {"x"}]> : tensor<8x8xf32>`
-    """
-
-    name = "sdy.all_to_all"
-    params = prop_def(AllToAllParamListAttr)
-
-
-@hlo_op
-class CollectivePermuteOp(_CollectiveOp):
-    """Exchanges whole pieces.
-
-    `%r = sdy.collective_permute %t out_sharding=<@mesh, [{"y"}, {}]> : tensor<8x8xf32>`
-    """
-
-    name = "sdy.collective_permute"
-
-
-@hlo_op
-class ReplicatedToUnreducedOp(_CollectiveOp):
-    """Calls axes over which the tensor is equal pending: the sum is to give the same tensor.
-
-    `%r = sdy.replicated_to_unreduced {"x"} %t out_sharding=<@mesh, [{}], unreduced={"x"}> : …`
-    """
-
-    name = "sdy.replicated_to_unreduced"
-    axes = prop_def(AxisRefListAttr)
-
-
-@hlo_op
-class ShardedToUnreducedOp(_CollectiveOp):
-    """Turns pieces into whole tensors with zeros, whose sum is pending.
-
-    `%r = sdy.sharded_to_unreduced [{"x"}] %t out_sharding=<@mesh, [{}], unreduced={"x"}> : …`
-    """
-
-    name = "sdy.sharded_to_unreduced"
-    axes = prop_def(ListOfAxisRefListsAttr)
-
-
 OPS: list[type[HloOp]] = [
     MeshOp, ShardingConstraintOp, ReshardOp, ShardingGroupOp, PropagationBarrierOp, DataFlowEdgeOp,
-    FuncDataFlowEdgeOp, ConstantOp, ManualComputationOp, NamedComputationOp, ReturnOp, AllGatherOp,
-    AllSliceOp, AllReduceOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp,
-    ReplicatedToUnreducedOp, ShardedToUnreducedOp,
+    FuncDataFlowEdgeOp, ConstantOp, ManualComputationOp, NamedComputationOp, ReturnOp,
+    *COLLECTIVE_OPS,
 ]  # fmt: skip
 
 Sdy = Dialect("sdy", list(OPS), ATTRIBUTES)

@@ -48,6 +48,7 @@ from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from .quant import QuantizedType
+from .sdy_checks import check_sharding_attribute
 
 DYNAMIC = -1
 """How a dimension of unknown size is written in a shape."""
@@ -184,6 +185,9 @@ def _structure_check(op_def: OpDef) -> _Check:
     def check(op: HloOp) -> None:
         operands(op)
         results(op)
+        sharding = op.attributes.get("sdy.sharding")
+        if sharding is not None:
+            check_sharding_attribute(op, sharding, op.fail)
         count = len(op.regions)
         if count < regions or (count > regions and not open_regions):
             op.fail(f"expected {regions} region(s), got: {count}")
@@ -243,6 +247,16 @@ def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
     return a == b or (len(a) == len(b) and all(map(same_size, a, b)))
 
 
+def _bounds_fit(a: AnyTensor, b: AnyTensor) -> bool:
+    """Whether sizes that one type knows keep to the bounds that the other has."""
+    for one, other in ((a, b), (b, a)):
+        bounds: tuple[int | None, ...] = getattr(one.encoding, "bounds", ())
+        for bound, size in zip(bounds, other.get_shape(), strict=False):
+            if bound is not None and size > bound:
+                return False
+    return True
+
+
 def same_type(a: Attribute, b: Attribute) -> bool:
     """Whether two types can be the same: equal up to sizes that one of them does not know."""
     if a is b or a == b:
@@ -250,7 +264,9 @@ def same_type(a: Attribute, b: Attribute) -> bool:
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return _same_unranked(a, b)
     a, b = cast(AnyTensor, a), cast(AnyTensor, b)
-    return a.element_type == b.element_type and same_shape(a.get_shape(), b.get_shape())
+    if a.element_type != b.element_type or not same_shape(a.get_shape(), b.get_shape()):
+        return False
+    return (a.encoding is b.encoding) or _bounds_fit(a, b)
 
 
 def _same_unranked(a: Attribute, b: Attribute) -> bool:
@@ -273,6 +289,11 @@ def values_of(array: DenseArrayBase[Any] | None, default: tuple[int, ...] = ()) 
 def int_of(attr: IntegerAttr[Any]) -> int:
     """The number in an integer attribute."""
     return attr.value.data
+
+
+def is_true(attr: IntegerAttr[Any] | None) -> bool:
+    """Whether a boolean attribute is there and true."""
+    return attr is not None and bool(attr.value.data)
 
 
 def types_text(types: Iterable[Attribute]) -> str:

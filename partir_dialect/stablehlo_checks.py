@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Region, SSAValue
 
 from .quant import UniformType
+from .stablehlo_attrs import PrecisionAttr
 from .stablehlo_base import (
     DYNAMIC,
     AnyTensor,
@@ -87,13 +88,36 @@ def check_static(op: HloOp, value: SSAValue) -> None:
         op.fail(f"result must have a static shape, got: {type_}")
 
 
-def check_sizes_operand(op: HloOp, name: str, value: SSAValue, length: int = DYNAMIC) -> None:
+def check_sizes_operand(
+    op: HloOp, name: str, value: SSAValue, length: int = DYNAMIC, *, static: bool = True
+) -> None:
     """Fails unless the value is a list of `length` integers, one for each dimension."""
     shape = shape_of(value)
     if len(shape) != 1 or kind_of(element_of(value)) not in ("int", "uint", "index"):
         op.fail(f"{name} must be a list of integers, got: {value.type}")
+    if shape[0] == DYNAMIC and static:
+        op.fail(f"{name} must have a static shape, got: {value.type}")
     if not same_size(shape[0], length):
         op.fail(f"{name} must have {length} value(s), got: {value.type}")
+
+
+def constant_sizes(value: SSAValue) -> tuple[int, ...] | None:
+    """The numbers of a value that a `stablehlo.constant` gives, else None."""
+    owner = value.owner
+    known = isinstance(owner, HloOp) and owner.name == "stablehlo.constant"
+    table = owner.properties.get("value") if known else None
+    if not isinstance(table, DenseIntOrFPElementsAttr):
+        return None
+    return dense_values(cast(DenseIntOrFPElementsAttr[IntegerType], table))
+
+
+def check_constant_shape(op: HloOp, sizes: SSAValue, result: SSAValue) -> None:
+    """Fails unless a shape that is computed, where it is a constant, is that of the result."""
+    shape = constant_sizes(sizes)
+    if shape is None:
+        return
+    if any(size < 0 for size in shape) or not same_shape(shape, shape_of(result)):
+        op.fail(f"result must have shape {list(shape)}, got: {result.type}")
 
 
 def product(sizes: Iterable[int]) -> int:
@@ -137,6 +161,9 @@ def check_precision(op: HloOp, config: ArrayAttr[Attribute] | None) -> None:
     """Fails unless there are at most two precisions, one for each operand."""
     if config is not None and len(config.data) > 2:
         op.fail(f"precision_config must have at most 2 values, got: {len(config.data)}")
+    for word in config.data if config is not None else ():
+        if not isinstance(word, PrecisionAttr):
+            op.fail(f"precision_config must be of precisions, got: {word}")
 
 
 # --- windows -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute, Region
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_prop_def,
@@ -27,15 +27,31 @@ from xdsl.traits import Pure
 
 from .stablehlo_attrs import ChannelHandleAttr, FutureType
 from .stablehlo_base import (
+    DYNAMIC,
     HloOp,
     Int,
     Tensor,
     Value,
+    element_of,
     hlo_op,
     int64,
+    int_of,
+    same_types,
+    shape_of,
     tensor_of,
+    types_text,
     with_shape,
 )
+from .stablehlo_checks import (
+    check_dim,
+    check_length,
+    check_reducer,
+    check_region,
+    check_result,
+    scalar,
+)
+from .stablehlo_elementwise import check_same_types
+from .stablehlo_outside_checks import check_global_ids, check_groups, check_pairs
 from .stablehlo_reduction import combiner_region
 
 Groups = Sequence[Sequence[int]]
@@ -82,6 +98,9 @@ class PartitionIdOp(HloOp):
     def __init__(self) -> None:
         super().__init__(result_types=[_UI32])
 
+    def verify_(self) -> None:
+        check_result(self, self.result, (), _UI32.element_type)
+
 
 @hlo_op
 class ReplicaIdOp(HloOp):
@@ -96,6 +115,15 @@ class ReplicaIdOp(HloOp):
 
     def __init__(self) -> None:
         super().__init__(result_types=[_UI32])
+
+    def verify_(self) -> None:
+        check_result(self, self.result, (), _UI32.element_type)
+
+
+def combined_element(op: HloOp, body: Region, operand: SSAValue) -> Attribute:
+    """The elements that a collective's reducer makes of an operand; fails if it does not fit."""
+    one = scalar(element_of(operand))
+    return check_reducer(op, body, [operand.type], [one])[0]
 
 
 @hlo_op
@@ -122,6 +150,22 @@ class AllReduceOp(HloOp):
             regions=[_body(body, type_.element_type)],
         )
 
+    def verify_(self) -> None:
+        check_groups(self, self.replica_groups, even=False)
+        check_global_ids(self, self.use_global_device_ids, self.channel_handle, self.replica_groups)
+        check_length(self, "results", self.result, len(self.operands_))
+        for operand, result in zip(self.operands_, self.result, strict=True):
+            element = combined_element(self, self.computation, operand)
+            check_result(self, result, shape_of(operand), element)
+
+
+def check_multiple(op: HloOp, dim: int, piece: int, whole: int) -> None:
+    """Fails unless whole pieces make up the whole."""
+    if piece == 0 or whole == 0:
+        op.fail(f"dimension {dim} must not be empty, got: {0}")
+    if DYNAMIC not in (piece, whole) and whole % piece:
+        op.fail(f"dimension {dim} must be a multiple of {piece}, got: {whole}")
+
 
 @hlo_op
 class AllGatherOp(HloOp):
@@ -147,6 +191,18 @@ class AllGatherOp(HloOp):
             result_types=[[with_shape(type_, shape)]],
             properties={"all_gather_dim": int64(dim), **_global(groups)},
         )
+
+    def verify_(self) -> None:
+        check_groups(self, self.replica_groups)
+        check_global_ids(self, self.use_global_device_ids, self.channel_handle, self.replica_groups)
+        dim = int_of(self.all_gather_dim)
+        check_length(self, "results", self.result, len(self.operands_))
+        for operand, result in zip(self.operands_, self.result, strict=True):
+            shape = shape_of(operand)
+            check_dim(self, "all_gather_dim", dim, len(shape))
+            wanted = (*shape[:dim], DYNAMIC, *shape[dim + 1 :])
+            check_result(self, result, wanted, element_of(operand))
+            check_multiple(self, dim, shape[dim], shape_of(result)[dim])
 
 
 @hlo_op
@@ -177,6 +233,16 @@ class ReduceScatterOp(HloOp):
             properties={"scatter_dimension": int64(dim), **_global(groups)},
             regions=[_body(body, type_.element_type)],
         )
+
+    def verify_(self) -> None:
+        check_groups(self, self.replica_groups)
+        check_global_ids(self, self.use_global_device_ids, self.channel_handle, self.replica_groups)
+        shape, dim = shape_of(self.operand), int_of(self.scatter_dimension)
+        check_dim(self, "scatter_dimension", dim, len(shape))
+        element = combined_element(self, self.computation, self.operand)
+        wanted = (*shape[:dim], DYNAMIC, *shape[dim + 1 :])
+        check_result(self, self.result, wanted, element)
+        check_multiple(self, dim, shape_of(self.result)[dim], shape[dim])
 
 
 @hlo_op
@@ -212,6 +278,25 @@ class AllToAllOp(HloOp):
             },
         )
 
+    def verify_(self) -> None:
+        count = int_of(self.split_count)
+        if count < 1:
+            self.fail(f"split_count must be at least 1, got: {count}")
+        check_groups(self, self.replica_groups, size=count)
+        split, concat = int_of(self.split_dimension), int_of(self.concat_dimension)
+        check_length(self, "results", self.result, len(self.operands_))
+        for operand, result in zip(self.operands_, self.result, strict=True):
+            wanted = list(shape_of(operand))
+            check_dim(self, "split_dimension", split, len(wanted))
+            check_dim(self, "concat_dimension", concat, len(wanted))
+            if wanted[split] != DYNAMIC:
+                if wanted[split] % count:
+                    self.fail(f"split_dimension must be in {count} parts, got: {wanted[split]}")
+                wanted[split] //= count
+            if wanted[concat] != DYNAMIC:
+                wanted[concat] *= count
+            check_result(self, result, wanted, element_of(operand))
+
 
 @hlo_op
 class CollectivePermuteOp(HloOp):
@@ -235,6 +320,10 @@ class CollectivePermuteOp(HloOp):
             properties={"source_target_pairs": table, "channel_handle": DEVICE_CHANNEL},
         )
 
+    def verify_(self) -> None:
+        check_pairs(self, self.source_target_pairs)
+        check_same_types(self)
+
 
 @hlo_op
 class CollectiveBroadcastOp(HloOp):
@@ -249,6 +338,10 @@ class CollectiveBroadcastOp(HloOp):
     channel_handle = opt_prop_def(ChannelHandleAttr)
     result = result_def(Tensor)
 
+    def verify_(self) -> None:
+        check_groups(self, self.replica_groups, even=False)
+        check_same_types(self)
+
 
 @hlo_op
 class CrossReplicaSumOp(HloOp):
@@ -261,6 +354,20 @@ class CrossReplicaSumOp(HloOp):
     operand = operand_def(Tensor)
     replica_groups = prop_def()
     result = result_def(Tensor)
+
+    def verify_(self) -> None:
+        check_groups(self, self.replica_groups, even=False)
+        check_same_types(self)
+
+
+ASYNC_BODIES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute",
+        "dynamic_slice", "dynamic_update_slice", "reduce_scatter", "slice",
+    )
+)  # fmt: skip
+"""What an `async_start` can begin."""
 
 
 @hlo_op
@@ -275,6 +382,15 @@ class AsyncStartOp(HloOp):
     body = region_def()
     result = result_def(FutureType)
 
+    def verify_(self) -> None:
+        ops = list(self.body.blocks[0].ops) if self.body.blocks else []
+        if len(ops) != 2:
+            self.fail(f"body must have one op and a return, got: {len(ops)} op(s)")
+        if ops[0].name not in ASYNC_BODIES:
+            self.fail(f"body must be a collective or a slice, got: {ops[0].name}")
+        future = self.result.type
+        check_region(self, "body", self.body, self.operands_.types, future.types)
+
 
 @hlo_op
 class AsyncDoneOp(HloOp):
@@ -286,6 +402,13 @@ class AsyncDoneOp(HloOp):
     name = "stablehlo.async_done"
     operand = operand_def(FutureType)
     result = var_result_def()
+
+    def verify_(self) -> None:
+        future = self.operand.type
+        wanted = future.types if isinstance(future, FutureType) else ()
+        if not same_types(wanted, self.result.types):
+            text = types_text(self.result.types)
+            self.fail(f"results must be of types {types_text(wanted)}, got: {text}")
 
 
 COLLECTIVE_OPS: list[type[HloOp]] = [

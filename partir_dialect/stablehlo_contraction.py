@@ -146,7 +146,15 @@ def check_dot_numbers(
                 )
 
 
-_SMALL_FLOATS = ("f8E5M2", "f8E4M3FN", "f8E4M3", "f8E3M4")
+_SMALL_FLOATS = (
+    "f8E5M2",
+    "f8E4M3FN",
+    "f8E4M3",
+    "f8E3M4",
+    "f8E5M2FNUZ",
+    "f8E4M3FNUZ",
+    "f8E4M3B11FNUZ",
+)
 _ALGORITHMS = {
     ("f16", "f16"): (1,),
     ("f16", "f32"): (1,),
@@ -317,9 +325,9 @@ def check_convolution(
         op.fail(f"operands must have one rank, got: {types_text([op.lhs.type, op.rhs.type])}")
     check_conv_numbers(op, numbers.data, rank)
     check_precision(op, op.precision_config)
-    if kind_of(element_of(op.lhs)) != kind_of(element_of(op.rhs)):
-        types = types_text([op.lhs.type, op.rhs.type])
-        op.fail(f"operands must have elements of one kind, got: {types}")
+    elements = element_of(op.lhs), element_of(op.rhs)
+    if elements[0] != elements[1] and "quant" not in map(kind_of, elements):
+        op.fail(f"operands must have elements of one type, got: {elements[0]}, {elements[1]}")
     window = window_of(
         op,
         [kernel[dim] for dim in numbers.kernel_spatial_dimensions],

@@ -21,7 +21,6 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
 from .stablehlo_attrs import ChannelHandleAttr, RngAlgorithmAttr, RngDistributionAttr, TokenType
 from .stablehlo_base import (
-    DYNAMIC,
     Array,
     HloOp,
     Int,
@@ -32,6 +31,7 @@ from .stablehlo_base import (
     element_of,
     hlo_op,
     int_of,
+    is_true,
     kind_of,
     same_type,
     same_types,
@@ -41,13 +41,23 @@ from .stablehlo_base import (
 from .stablehlo_checks import (
     PREDICATE,
     bit_width,
+    check_constant_shape,
     check_dim,
     check_region,
     check_result,
     check_sizes_operand,
-    product,
 )
 from .stablehlo_elementwise import BITS, FLOATS, INTS, check_kind
+from .stablehlo_outside_checks import (
+    check_aliases,
+    check_backend_config,
+    check_call_layouts,
+    check_channel,
+    check_composite,
+    check_layout,
+    check_pairs,
+    check_token_last,
+)
 
 
 @hlo_op
@@ -160,8 +170,7 @@ class IfOp(HloOp):
         )
 
     def verify_(self) -> None:
-        if element_of(self.pred) != i1 or product(shape_of(self.pred)) not in (1, DYNAMIC):
-            self.fail(f"pred must be one i1, got: {self.pred.type}")
+        check_result(self, self.pred, (), i1, "pred")
         check_branches(self, (self.true_branch, self.false_branch), self.result.types)
 
 
@@ -277,6 +286,13 @@ class CustomCallOp(HloOp):
             },
         )
 
+    def verify_(self) -> None:
+        operands, results = self.inputs.types, self.result.types
+        check_call_layouts(self, (operands, self.operand_layouts), (results, self.result_layouts))
+        check_aliases(self, self.output_operand_aliases, operands, results)
+        version = 1 if self.api_version is None else int_of(self.api_version)
+        check_backend_config(self, version, self.backend_config)
+
 
 @hlo_op
 class CompositeOp(HloOp):
@@ -293,6 +309,10 @@ class CompositeOp(HloOp):
     version = opt_prop_def(Int)
     composite_regions = var_region_def()
     result = var_result_def()
+
+    def verify_(self) -> None:
+        name = self.composite_name.data
+        check_composite(self, name, self.decomposition, self.inputs.types, self.result)
 
 
 @hlo_op
@@ -339,6 +359,11 @@ class InfeedOp(HloOp):
     layout = opt_prop_def(Array)
     result = var_result_def()
 
+    def verify_(self) -> None:
+        types = self.result.types
+        check_token_last(self, types)
+        check_layout(self, self.layout, len(types) - 1)
+
 
 @hlo_op
 class OutfeedOp(HloOp):
@@ -369,6 +394,10 @@ class SendOp(HloOp):
     source_target_pairs = opt_prop_def()
     result = result_def(TokenType)
 
+    def verify_(self) -> None:
+        check_channel(self, self.channel_handle, is_true(self.is_host_transfer), 2)
+        check_pairs(self, self.source_target_pairs)
+
 
 @hlo_op
 class RecvOp(HloOp):
@@ -383,6 +412,11 @@ class RecvOp(HloOp):
     is_host_transfer = opt_prop_def(Int)
     source_target_pairs = opt_prop_def()
     result = var_result_def()
+
+    def verify_(self) -> None:
+        check_token_last(self, self.result.types)
+        check_channel(self, self.channel_handle, is_true(self.is_host_transfer), 3)
+        check_pairs(self, self.source_target_pairs)
 
 
 @hlo_op
@@ -404,6 +438,7 @@ class RngOp(HloOp):
             check_kind(self, value, BITS | FLOATS)
             check_result(self, value, (), element_of(self.result), "a parameter")
         check_sizes_operand(self, "shape", self.shape, len(shape_of(self.result)))
+        check_constant_shape(self, self.shape, self.result)
         if self.rng_distribution.data == "NORMAL":
             check_kind(self, self.result, FLOATS)
 

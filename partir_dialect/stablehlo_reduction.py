@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     SameVariadicOperandSize,
@@ -52,7 +51,7 @@ from .stablehlo_checks import (
     check_result,
     check_same_shapes,
     check_sizes_operand,
-    dense_values,
+    constant_sizes,
     scalar,
     window_of,
 )
@@ -69,7 +68,6 @@ from .stablehlo_elementwise import (
     XorOp,
 )
 from .stablehlo_index_checks import check_scatter, gather_shape
-from .stablehlo_shape import ConstantOp
 
 COMBINERS: dict[str, type[BinaryOp]] = {
     "add": AddOp,
@@ -252,7 +250,7 @@ class SelectAndScatterOp(HloOp):
         one = scalar(element)
         check_region(self, "select", self.select, [one, one], [PREDICATE])
         elements = check_reducer(self, self.scatter, [self.source.type], [self.init_value.type])
-        sizes = values_of(self.window_dimensions, (1,) * len(shape))
+        sizes = values_of(self.window_dimensions)
         check_length(self, "window_dimensions", sizes, len(shape))
         window = window_of(self, sizes, self.window_strides, self.padding)
         check_result(self, self.source, window.positions(shape), element, "source")
@@ -338,15 +336,6 @@ def check_indices(op: HloOp, indices: SSAValue) -> None:
     """Fails unless the indices are integers."""
     if kind_of(element_of(indices)) not in ("int", "uint"):
         op.fail(f"indices must be integers, got: {indices.type}")
-
-
-def constant_sizes(value: SSAValue) -> tuple[int, ...] | None:
-    """The numbers of a value that a `stablehlo.constant` gives, else None."""
-    owner = value.owner
-    table = owner.value if isinstance(owner, ConstantOp) else None
-    if not isinstance(table, DenseIntOrFPElementsAttr):
-        return None
-    return dense_values(cast(DenseIntOrFPElementsAttr[IntegerType], table))
 
 
 @hlo_op

@@ -40,12 +40,14 @@ from .stablehlo_base import (
     with_shape,
 )
 from .stablehlo_checks import (
+    check_constant_shape,
     check_dim,
     check_dims,
     check_length,
     check_result,
     check_sizes_operand,
     check_static,
+    constant_sizes,
     product,
 )
 from .stablehlo_elementwise import INTS, QUANT, REALS, check_kind, check_same_types
@@ -120,6 +122,7 @@ class DynamicIotaOp(HloOp):
         check_kind(self, self.result, INTS | REALS | QUANT)
         rank = len(shape_of(self.result))
         check_sizes_operand(self, "output_shape", self.output_shape, rank)
+        check_constant_shape(self, self.output_shape, self.result)
         check_dim(self, "iota_dimension", int_of(self.iota_dimension), rank)
 
 
@@ -169,6 +172,11 @@ class DynamicBroadcastInDimOp(HloOp):
         rank = len(shape_of(self.result))
         check_sizes_operand(self, "output_dimensions", self.output_dimensions, rank)
         check_broadcast(self, self.operand, self.broadcast_dimensions.get_values(), self.result)
+        check_constant_shape(self, self.output_dimensions, self.result)
+        wide = constant_sizes(self.output_dimensions)
+        if wide is not None:
+            dims = self.broadcast_dimensions.get_values()
+            check_broadcast_sizes(self, shape_of(self.operand), dims, wide)
         expanding = values_of(self.known_expanding_dimensions)
         known = [*expanding, *values_of(self.known_nonexpanding_dimensions)]
         check_dims(self, "known dimensions", known, len(shape_of(self.operand)))
@@ -236,6 +244,10 @@ class DynamicReshapeOp(HloOp):
     def verify_(self) -> None:
         check_sizes_operand(self, "output_shape", self.output_shape, len(shape_of(self.result)))
         check_count(self, self.operand, self.result)
+        check_constant_shape(self, self.output_shape, self.result)
+        counts = product(shape_of(self.operand)), constant_sizes(self.output_shape)
+        if counts[1] is not None and not same_size(counts[0], product(counts[1])):
+            self.fail(f"output_shape must have {counts[0]} elements, got: {list(counts[1])}")
 
 
 @hlo_op
@@ -475,6 +487,25 @@ class ConcatenateOp(HloOp):
         check_result(self, self.result, wanted, element_of(self.inputs[0]))
 
 
+def padded_shape(
+    op: HloOp,
+    shape: Sequence[int],
+    lows: Sequence[int],
+    highs: Sequence[int],
+    gaps: Sequence[int],
+) -> tuple[int, ...]:
+    """The shape after padding; fails if there is less than nothing of a dimension."""
+    wanted: list[int] = []
+    for size, low, high, gap in zip(shape, lows, highs, gaps, strict=True):
+        if gap < 0:
+            op.fail(f"interior_padding must not be negative, got: {gap}")
+        padded = low + size + max(size - 1, 0) * gap + high
+        if size != DYNAMIC and padded < 0:
+            op.fail(f"a padded size must not be negative, got: {padded}")
+        wanted.append(DYNAMIC if size == DYNAMIC else padded)
+    return tuple(wanted)
+
+
 @hlo_op
 class PadOp(HloOp):
     """Puts a value before, after and between the elements of each dimension; may cut as well.
@@ -523,14 +554,7 @@ class PadOp(HloOp):
         )
         for name, values in lists:
             check_length(self, name, values, len(shape))
-        wanted: list[int] = []
-        for size, low, high, gap in zip(shape, *(v for _, v in lists), strict=True):
-            if gap < 0:
-                self.fail(f"interior_padding must not be negative, got: {gap}")
-            padded = low + size + max(size - 1, 0) * gap + high
-            if size != DYNAMIC and padded < 0:
-                self.fail(f"a padded size must not be negative, got: {padded}")
-            wanted.append(DYNAMIC if size == DYNAMIC else padded)
+        wanted = padded_shape(self, shape, *(values for _, values in lists))
         check_result(self, self.result, wanted, element_of(self.operand))
 
 
@@ -555,7 +579,16 @@ class DynamicPadOp(HloOp):
         check_result(self, self.padding_value, (), element_of(self.operand), "padding_value")
         for name in ("edge_padding_low", "edge_padding_high", "interior_padding"):
             check_sizes_operand(self, name, getattr(self, name), rank)
-        check_result(self, self.result, [DYNAMIC] * rank, element_of(self.operand))
+        lists = [
+            constant_sizes(value) or (DYNAMIC,) * rank
+            for value in (self.edge_padding_low, self.edge_padding_high, self.interior_padding)
+        ]
+        for gap in constant_sizes(self.interior_padding) or ():
+            if gap < 0:
+                self.fail(f"interior_padding must not be negative, got: {gap}")
+        known = all(constant_sizes(value) is not None for value in self.operands[2:])
+        wanted = padded_shape(self, shape_of(self.operand), *lists) if known else (DYNAMIC,) * rank
+        check_result(self, self.result, wanted, element_of(self.operand))
 
 
 @hlo_op
@@ -612,6 +645,13 @@ def check_broadcast(op: HloOp, operand: SSAValue, dims: Sequence[int], result: S
     check_dims(op, "broadcast_dimensions", dims, len(wide))
     if element_of(operand) != element_of(result) and not is_quantized(operand, result):
         op.fail(f"result must have elements of {element_of(operand)}, got: {result.type}")
+    check_broadcast_sizes(op, shape, dims, wide)
+
+
+def check_broadcast_sizes(
+    op: HloOp, shape: Sequence[int], dims: Sequence[int], wide: Sequence[int]
+) -> None:
+    """Fails unless each size is 1 or that of its dimension in the wide shape."""
     for size, dim in zip(shape, dims, strict=True):
         if size != 1 and not same_size(size, wide[dim]):
             op.fail(f"size {size} must be 1 or that of dimension {dim}, got: {wide[dim]}")
