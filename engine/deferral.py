@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..partir_dialect.rules.base import Kind
-from .graph import ARGUMENT, RESULT
+from .graph import ARGUMENT, RESULT, Graph
 from .route import Pending
 from .state import ANY, State
 
@@ -22,13 +22,31 @@ _ADD = "stablehlo.add"
 class Deferrals:
     """The outcome: `waiting[v]` is what value v still has pending when its one use takes it,
     `through` the ops that run on pending operands (with what is pending), and the rewiring by
-    reassociation: new operands of an op, and ops that now run just before another."""
+    reassociation: new operands of an op, and ops that now run just before another. `fed` are the
+    pending operands of each op in `through`."""
 
     waiting: dict[int, Pending] = field(default_factory=dict[int, Pending])
     through: dict[int, Pending] = field(default_factory=dict[int, Pending])
     operands: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     before: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     moved: set[int] = field(default_factory=set[int])
+    fed: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+
+    def sources(self, graph: Graph, op: int) -> tuple[int, ...]:
+        """The ops whose sums are pending in what `op` makes: itself, or those that it carries."""
+        if op not in self.through:
+            return (op,)
+        found: dict[int, None] = {}
+        stack = [op]
+        while stack:
+            carrier = stack.pop()
+            for value in self.fed[carrier]:
+                producer = graph.producer[value][0]
+                if producer in self.through:
+                    stack.append(producer)
+                else:
+                    found[producer] = None
+        return tuple(sorted(found))
 
 
 def produced_pending(state: State, op: int) -> Pending:
@@ -161,6 +179,7 @@ class _View:
                     continue
                 pending = self.pendable[fed[0]]
                 self.out.through[op] = pending
+                self.out.fed[op] = fed
                 for value in fed:
                     self.out.waiting[value] = pending
                     stack.append(self.graph.producer[value][0])

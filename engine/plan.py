@@ -55,6 +55,7 @@ class Reshard:
     bytes: int
     ring_bytes: int
     uses: tuple[tuple[int, int], ...]
+    origins: tuple[int, ...]
     tactic: int
     fallback: bool = False
     count: int = 1
@@ -331,6 +332,7 @@ class _Planner:
         graph, plan_ = self.graph, self.plan
         source = plan_.values[local]
         value = source.value
+        origins = self.deferrals.sources(graph, graph.producer[value][0])
         for move in self._route(source.spot, target):
             size, ring = move_bytes(move, graph.shapes[value], graph.itemsizes[value], plan_.sizes)
             made = self._local(value, move.after)
@@ -345,7 +347,8 @@ class _Planner:
                     size,
                     ring,
                     tuple(users),
-                    self._tactic(value, users, move),
+                    origins,
+                    self._tactic(origins, users, move),
                     fallback,
                 )
             )
@@ -370,11 +373,11 @@ class _Planner:
         made_of = shape.inputs[k][d]
         return bool(made_of) and self.state.factor_for(op, made_of, axis) < 0
 
-    def _tactic(self, value: int, users: list[tuple[int, int]], move: Move) -> int:
+    def _tactic(self, origins: tuple[int, ...], users: list[tuple[int, int]], move: Move) -> int:
         """The latest tactic statement that decided one of the two placements."""
         step = self.state.step
         slots = self.graph.slots
-        ops = [self.graph.producer[value][0], *(op for op, _ in users)]
+        ops = [*origins, *(op for op, _ in users)]
         return max(
             (
                 step[slots[op], axis]
