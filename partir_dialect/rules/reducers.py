@@ -125,28 +125,31 @@ def is_identity(value: SSAValue, reducer: str) -> bool:
         return False
     if scalar is None:
         return False
-    if reducer in ("add", "or"):
+    if reducer == "add":
         return bool(scalar == 0)
     if reducer == "mul":
         return bool(scalar == 1)
-    dtype = np.asarray(scalar).dtype
-    if reducer == "and":
-        return (
-            bool(scalar) if dtype.kind == "b" else bool(scalar == np.invert(np.zeros_like(scalar)))
-        )
-    return _is_bound(scalar, dtype, lowest=reducer == "max")
-
-
-def _is_bound(scalar: Any, dtype: np.dtype[Any], *, lowest: bool) -> bool:
-    if dtype.kind == "b":
-        return bool(scalar) != lowest
-    if dtype.kind == "c":
+    bounds = _bounds(np.asarray(scalar).dtype)
+    if bounds is None:
         return False
+    lowest, highest = bounds
+    neutral = {"max": lowest, "min": highest}
+    if isinstance(lowest, int):
+        neutral |= {"or": 0, "and": -1 if lowest < 0 else highest}
+    return bool(neutral.get(reducer) == scalar)
+
+
+def _bounds(dtype: np.dtype[Any]) -> tuple[float, float] | None:
+    """The least and the greatest number of an ordered type: int for integers and i1, else ±inf."""
+    if dtype.kind == "b":
+        return 0, 1
+    if dtype.kind == "c":
+        return None
     try:
-        info = ml_dtypes.iinfo(dtype)
+        info = cast("Any", ml_dtypes).iinfo(dtype)
     except ValueError:
-        return bool(np.isinf(scalar)) and bool(scalar < 0) == lowest
-    return int(scalar) == (info.min if lowest else info.max)
+        return -np.inf, np.inf
+    return int(info.min), int(info.max)
 
 
 def counted_once(values: tuple[SSAValue, ...], reducer: str) -> bool:
