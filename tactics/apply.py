@@ -1,8 +1,8 @@
 """What does a script do to a session? Each top-level statement acts, then propagates once.
 
 `apply` gives a `Step` for each such statement; `run` gives the expectations too. A fault is a
-`TacticError` with its place; what an earlier decision did not allow is a warning of its step, and an
-error with `strict`.
+`TacticError` with its place; what an earlier decision did not allow is a warning of its step, and
+an error with `strict`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def apply(
     strict: bool = False,
     after: Callable[[Step], None] | None = None,
 ) -> list[Step]:
-    """The steps of the script's top-level statements; the session is left in the state they lead to.
+    """The steps of the script's top-level statements; the session is left in the state they lead
+    to.
 
     `after` is called with each step when it has propagated, `measure` when an expectation needs a
     quantity that the plan alone does not have. Raises `TacticError` for a fault and, when all is
@@ -232,15 +233,13 @@ class _Runner:
             self.do(statement, inner)
 
     def loop(self, statement: s.For, scope: Scope) -> None:
-        rows = [
-            row for target in statement.targets for row in self.evaluator.target(target, scope)
-        ]
+        rows = [row for target in statement.targets for row in self.evaluator.target(target, scope)]
         for row in rows:
             values = row if isinstance(row, tuple) else (row,)
             if len(values) != len(statement.names):
                 raise TacticError(
-                    f"each match has {len(values)} parts, but {len(statement.names)} names are given: "
-                    f"{', '.join(statement.names)}",
+                    f"each match has {len(values)} parts, but {len(statement.names)} names are "
+                    f"given: {', '.join(statement.names)}",
                     span=statement.span,
                 )
             inner = scope.inner(dict(zip(statement.names, values, strict=True)))
@@ -397,10 +396,9 @@ class _Runner:
             return Outcome("refused", f"no dimension of its tile {local} divides by {axis.size}")
         return self.session.tile(match.value, dim, axis.name)
 
-    def dimension(
-        self, action: s.Action, match: Match, axis: Axis, dim: Value
-    ) -> int | None:
-        """The dimension to tile; raises `TacticError` if there is none such or it does not divide."""
+    def dimension(self, action: s.Action, match: Match, axis: Axis, dim: Value) -> int | None:
+        """The dimension to tile; raises `TacticError` if there is none such or it does not
+        divide."""
         if dim is None:
             return None
         span = next(o.value.span for o in action.options if o.name == "dim")

@@ -71,9 +71,7 @@ def check(
 
 
 class _Checker:
-    def __init__(
-        self, mesh: Mesh | None, world: World | None, devices: Collection[str]
-    ) -> None:
+    def __init__(self, mesh: Mesh | None, world: World | None, devices: Collection[str]) -> None:
         self.mesh = mesh
         self.world = world
         self.devices = devices
@@ -88,7 +86,8 @@ class _Checker:
         for definition in script.definitions:
             if definition.name in own:
                 raise TacticError(
-                    f"tactic defined twice: {definition.name!r} (first at {own[definition.name].where})",
+                    f"tactic defined twice: {definition.name!r} "
+                    f"(first at {own[definition.name].where})",
                     span=definition.span,
                 )
             if definition.name in PRIMITIVES:
@@ -285,13 +284,15 @@ class _Checker:
             return
         if isinstance(expr, s.Number | s.Constant):
             raise TacticError("an axis is a name of the mesh", span=expr.span)
-        name = {s.Name: "name", s.Text: "value"}.get(type(expr))
-        if name is None or self.mesh is None:
+        if not isinstance(expr, s.Name | s.Text) or self.mesh is None:
             return
-        text = str(getattr(expr, name))
+        text = expr.name if isinstance(expr, s.Name) else expr.value
         if text not in self.mesh and text not in variables:
             raise TacticError(
-                f"no such mesh axis: {text!r}", span=expr.span, name=text, candidates=self.mesh.names
+                f"no such mesh axis: {text!r}",
+                span=expr.span,
+                name=text,
+                candidates=self.mesh.names,
             )
 
     # --- targets --------------------------------------------------------------------------------

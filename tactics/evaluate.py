@@ -18,8 +18,8 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
     "%": operator.mod,
 }
 _ORDER: dict[str, Callable[[float, float], bool]] = {
@@ -78,7 +78,7 @@ class Evaluator:
     def quantity(self, node: s.Name) -> float:
         if self.quantities is None:
             raise TacticError(
-                f"{node.name!r} is known only after the statements above: use it in `expect` or `if`",
+                f"{node.name!r} is known only when a script is applied",
                 span=node.span,
             )
         values = self.quantities()
@@ -114,7 +114,8 @@ class Evaluator:
         return int(result) if isinstance(result, float) and result.is_integer() else result
 
     def equal(self, left: Value, right: Value) -> bool:
-        """Whether two values are the same; numbers, axes and roles compare as numbers when mixed."""
+        """Whether two values are the same; numbers, axes and roles compare as numbers when
+        mixed."""
         if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
             plain = [str(v) if isinstance(v, Axis | Match) else v for v in (left, right)]
             return plain[0] == plain[1]

@@ -28,9 +28,7 @@ def judge(statement: s.Expect, evaluator: Evaluator, scope: Scope) -> Expectatio
     return Expectation(statement.text, held, message, statement.span, found, wanted)
 
 
-def _message(
-    statement: s.Expect, world: World, found: float | None, wanted: float | None
-) -> str:
+def _message(statement: s.Expect, world: World, found: float | None, wanted: float | None) -> str:
     said = f"{statement.message}: " if statement.message else ""
     text = statement.text.removeprefix("expect ")
     message = f"{said}expected {text}"
@@ -59,7 +57,8 @@ def _kinds(expr: s.Expr) -> list[str]:
 
 
 def _blame(world: World, kind: str) -> list[str]:
-    """Who asked for the collectives of a kind: statement, number, and where most of the bytes are."""
+    """Who asked for the collectives of a kind: statement, number, and where most of the bytes
+    are."""
     plan = world.session.plan()
     statements = world.session.statements
     counts: Counter[int] = Counter()

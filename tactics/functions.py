@@ -1,4 +1,5 @@
-"""What can an expression ask of the program? A table of functions over values, axes and structure."""
+"""What can an expression ask of the program? A table of functions over values, axes and
+structure."""
 
 from __future__ import annotations
 
@@ -116,8 +117,8 @@ def tiled(world: World, arguments: Arguments) -> Value:
 
 @_function(_X, _AXIS)
 def free_dim(world: World, arguments: Arguments) -> Value:
-    """The first dimension whose local size, after the statements so far, divides by the axis; none if
-    there is no such dimension."""
+    """The first dimension whose local size, after the statements so far, divides by the axis; none
+    if there is no such dimension."""
     local_shape = world.session.local_shape(_one(arguments).value)
     by = _axis(arguments).size
     return next((d for d, extent in enumerate(local_shape) if extent and extent % by == 0), None)
@@ -152,7 +153,8 @@ def columns(world: World, arguments: Arguments) -> Value:
 
 @_function()
 def vocabulary(world: World, arguments: Arguments) -> Value:
-    """Embedding tables and the weight of the last product: rows of (weight, vocabulary dimension)."""
+    """Embedding tables and the weight of the last product: rows of (weight, vocabulary
+    dimension)."""
     return [(world.named[a], dim) for a, dim in world.structure.vocabulary()]
 
 
@@ -185,5 +187,3 @@ def ceil(world: World, arguments: Arguments) -> Value:
 def floor(world: World, arguments: Arguments) -> Value:
     """The whole number below."""
     return math.floor(cast("float", arguments["a"]))
-
-

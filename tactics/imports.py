@@ -1,4 +1,5 @@
-"""What do `import` and `include` bring in? Definitions of another script, or all of its statements."""
+"""What do `import` and `include` bring in? Definitions of another script, or all of its
+statements."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def expand(script: s.Script, reader: Reader = read_file) -> s.Script:
     )
 
 
-def _expanded(script: s.Script, reader: Reader, open_files: tuple[str, ...]) -> tuple[s.Statement, ...]:
+def _expanded(
+    script: s.Script, reader: Reader, open_files: tuple[str, ...]
+) -> tuple[s.Statement, ...]:
     found: list[s.Statement] = []
     for statement in script.statements:
         if not isinstance(statement, s.Import | s.Include):
@@ -51,9 +54,7 @@ def _expanded(script: s.Script, reader: Reader, open_files: tuple[str, ...]) -> 
         inner = _read(path, statement.path, statement.span, reader)
         statements = _expanded(inner, reader, (*open_files, path))
         if isinstance(statement, s.Import):
-            statements = tuple(
-                i for i in statements if isinstance(i, s.TacticDefinition | s.Let)
-            )
+            statements = tuple(i for i in statements if isinstance(i, s.TacticDefinition | s.Let))
         found.extend(statements)
     return tuple(found)
 

@@ -2,8 +2,9 @@
 
 A pattern matches a whole flat path or a suffix of it that begins at a component: `tokens` is
 `batch/tokens`. `*` stays within a component, `**` crosses components, `[qkv]` is one of those
-characters and `{a,b}` one of those words. JAX's spelling means the same: `params['layer_0']['wq']` is
-`params/layer_0/wq` (brackets that hold a quote are keys). A leading `/` allows the whole path only.
+characters and `{a,b}` one of those words. JAX's spelling means the same: `params['layer_0']['wq']`
+is `params/layer_0/wq` (brackets that hold a quote are keys). A leading `/` allows the whole path
+only.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def flat_pattern(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """The pattern as a regular expression for `fullmatch`; raises `ValueError` with what is wrong."""
+    """The pattern as a regular expression for `fullmatch`; raises `ValueError` for a bad one."""
     flat = flat_pattern(text)
     if not flat.strip("/"):
         raise ValueError("an empty pattern")
@@ -92,7 +93,9 @@ def suggestions(pattern: str, names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def nothing_matches(pattern: str, names: Sequence[str], what: str, span: Span | None) -> TacticError:
+def nothing_matches(
+    pattern: str, names: Sequence[str], what: str, span: Span | None
+) -> TacticError:
     """The fault of a pattern that names nothing."""
     return TacticError(
         f"no {what} is named {pattern!r}",

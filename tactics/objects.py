@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import cast
 
 from .parser import parse
 from .syntax import Script
@@ -23,7 +24,7 @@ def _literal(value: object) -> str:
         case str():
             return f'"{value}"' if '"' not in value else f"'{value}'"
         case list() | tuple():
-            items: Sequence[object] = value  # pyright: ignore[reportUnknownVariableType]
+            items = cast("Sequence[object]", value)
             return "[" + ", ".join(_literal(item) for item in items) + "]"
         case _:
             raise TypeError(f"not a value of the tactic language: {value!r}")

@@ -1,7 +1,7 @@
 """Which tree does a text mean, and if none, what is wrong where?
 
-`parse` gives a `Script`; every fault of the text is one `TacticError` with its place, what was found
-and what would be right there.
+`parse` gives a `Script`; every fault of the text is one `TacticError` with its place, what was
+found and what would be right there.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 from lark.lark import PostLex
 
 from ..partir_dialect.errors import Span, TacticError
@@ -46,7 +46,7 @@ KEYWORDS = (
     "of",
     "using",
 )
-STATEMENTS = KEYWORDS[:8] + ("for", "tile", "replicate", "stop")
+STATEMENTS = (*KEYWORDS[:8], "for", "tile", "replicate", "stop")
 
 _WORDS = {
     "_NL": "the end of the line",
@@ -95,11 +95,11 @@ class LineEnds(PostLex):
 @cache
 def grammar() -> str:
     """The text of `tactic.lark`."""
-    return files(__package__).joinpath("tactic.lark").read_text()
+    return files("partir.tactics").joinpath("tactic.lark").read_text()
 
 
 @cache
-def _parser() -> Lark:
+def _parser() -> Any:
     return Lark(
         grammar(),
         parser="lalr",
@@ -116,7 +116,7 @@ def parse(text: str, filename: str = "<string>") -> Script:
     return build(tree, text, filename, comments(text))
 
 
-def parse_tree(text: str, filename: str) -> Tree[Any]:
+def parse_tree(text: str, filename: str) -> Any:
     """Lark's tree of a text."""
     _refuse_characters(text, filename)
     try:
@@ -145,7 +145,7 @@ def comments(text: str) -> list[Token]:
 def tokens(text: str, filename: str = "<string>") -> list[Token]:
     """All tokens and comments of a text that parses, in order; for the formatter."""
     parse_tree(text, filename)
-    found = list(_parser().parse_interactive(text).iter_parse())
+    found: list[Token] = list(_parser().parse_interactive(text).iter_parse())
     return sorted([*found, *comments(text)], key=lambda token: token.start_pos or 0)
 
 
@@ -165,15 +165,19 @@ def fault(error: UnexpectedInput, text: str, filename: str) -> TacticError:
     """The parser's complaint in the user's words."""
     if isinstance(error, UnexpectedCharacters):
         return _bad_character(error, text, filename)
-    assert isinstance(error, UnexpectedToken | UnexpectedEOF)
-    token = error.token if isinstance(error, UnexpectedToken) else Token("$END", "")
-    expected = set(error.accepts or error.expected if isinstance(error, UnexpectedToken) else ())
-    offset = token.start_pos if token.type != "$END" else len(text.rstrip())
-    return _bad_token(token, offset or 0, expected, text, filename)
+    unexpected: Any = error
+    if isinstance(error, UnexpectedEOF):
+        token, expected = Token("$END", ""), set(unexpected.expected)
+    else:
+        token, expected = unexpected.token, set(unexpected.accepts or unexpected.expected)
+    at_end = token.type == "$END"
+    offset = len(text.rstrip()) if at_end else token.start_pos or 0
+    return _bad_token(token, offset, expected, text, filename)
 
 
 def _bad_character(error: UnexpectedCharacters, text: str, filename: str) -> TacticError:
     offset = error.pos_in_stream
+    allowed = set(cast("set[str]", error.allowed or set()))
     character = text[offset]
     span = Span.at(filename, text, offset)
     if character in "\"'":
@@ -182,10 +186,8 @@ def _bad_character(error: UnexpectedCharacters, text: str, filename: str) -> Tac
         return TacticError(f"a string that does not end on its line: {line}", span=span)
     word = _word_at(text, offset)
     if word:
-        return _bad_token(Token("NAME", word, offset), offset, set(error.allowed or ()), text, filename)
-    return TacticError(
-        f"expected {_list(set(error.allowed or ()))}, got: {character!r}", span=span
-    )
+        return _bad_token(Token("NAME", word, offset), offset, allowed, text, filename)
+    return TacticError(f"expected {_list(allowed)}, got: {character!r}", span=span)
 
 
 def _bad_token(

@@ -1,4 +1,4 @@
-"""Which tactics are not written in the language: what they take, and whether this version has them."""
+"""Which tactics are not written in the language, what do they take, does this version have them?"""
 
 from __future__ import annotations
 

@@ -61,7 +61,9 @@ def bind(
         name = argument.name
         if name is None:
             if any(a.name is not None for a in arguments[:position]):
-                raise TacticError("an argument without a name after one with a name", span=argument.span)
+                raise TacticError(
+                    "an argument without a name after one with a name", span=argument.span
+                )
             if position >= len(names):
                 raise TacticError(
                     f"{what} takes at most {len(names)} arguments: {signature.text}",

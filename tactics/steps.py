@@ -1,4 +1,4 @@
-"""What did each statement of a script do? Frozen records for the report, the table and `explain`."""
+"""What did each statement of a script do? Frozen records for reports and explanations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An `expect` clause and whether it held; `found` and `wanted` are the two sides, if it compares."""
+    """An `expect` clause and whether it held; `found` and `wanted` are the two sides, if it
+    compares."""
 
     text: str
     held: bool

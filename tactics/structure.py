@@ -1,18 +1,20 @@
 """Which weights make Megatron's pairs, which are vocabularies? Found on the graph, not by name.
 
 A *column* weight is a parameter used in a matrix product with an activation, one of whose free
-dimensions flows on through ops that keep it (elementwise ops, reshapes, transposes, batched products,
-reductions of other dimensions) into contractions with other parameters, the *row* weights, and nowhere
-else. Tiling that dimension needs one sum after each row product and nothing between (Megatron-LM,
-arXiv 1909.08053, section 3). In attention the heads are such a dimension: they survive q·k and the
-mixing as a batch dimension; the size of a head does not, q·k contracts it with no parameter.
+dimensions flows on through ops that keep it (elementwise ops, reshapes, transposes, batched
+products, reductions of other dimensions) into contractions with other parameters, the *row*
+weights, and nowhere else. Tiling that dimension needs one sum after each row product and nothing
+between (Megatron-LM, arXiv 1909.08053, section 3). In attention the heads are such a dimension:
+they survive q·k and the mixing as a batch dimension; the size of a head does not, q·k contracts it
+with no parameter.
 
-Only the forward computation counts: what a loss, or the first product of some parameter, depends on.
+Only the forward computation counts: what a loss, or the first product of some parameter, depends
+on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -38,11 +40,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Where a tiled dimension gets to: the row weights and products that absorb it, the (value, dim)
-    places on the way, and, if it cannot be kept, the op that stops it and why."""
+    """Where a tiled dimension gets to: the row weights, the (row product, contracted factor) pairs
+    that absorb it, the (value, dim) places on the way, and, if it cannot be kept, the op that stops
+    it and why."""
 
     rows: frozenset[int]
-    row_products: frozenset[int]
+    absorbed: frozenset[tuple[int, int]]
     places: frozenset[tuple[int, int]]
     stopped_at: int | None = None
     reason: str = ""
@@ -54,7 +57,7 @@ class Flow:
 
 
 class Structure:
-    """The weights of a graph and how activations flow between them; all computed when first asked."""
+    """The weights of a graph and how activations flow between them; computed when first asked."""
 
     def __init__(self, graph: Graph, roles: Roles) -> None:
         self.graph = graph
@@ -64,8 +67,8 @@ class Structure:
 
     @cached_property
     def _origin(self) -> tuple[list[bool], list[int]]:
-        """For each value: whether data (any argument that is no parameter) is in it, and the largest
-        parameter in it, or -1."""
+        """For each value: whether data (any argument that is no parameter) is in it, and the
+        largest parameter in it, or -1."""
         graph = self.graph
         data = [False] * len(graph.shapes)
         weight = [-1] * len(graph.shapes)
@@ -136,15 +139,16 @@ class Structure:
     def _paired_results(self) -> frozenset[int]:
         return frozenset(self.graph.outcomes[r].op for r in self.roles.pairs.values())
 
-    # --- flow ---------------------------------------------------------------------------------------
+    # --- flow -------------------------------------------------------------------------------------
 
     def flow(self, argument: int, dim: int, size: int) -> Flow:
-        """Where `dim` of the parameter gets to in the forward computation if `size` devices tile it."""
+        """Where `dim` of the parameter gets to in the forward computation if `size` devices tile
+        it."""
         return _Walk(self, argument).run(dim, size)
 
     def _through_shapes(self, argument: int, dim: int) -> Iterator[tuple[int, int, int]]:
-        """(op, operand, factor) of the ops that use the dimension of the weight itself, seen through
-        ops on weights alone."""
+        """(op, operand, factor) of the ops that use the dimension of the weight itself, seen
+        through ops on weights alone."""
         graph = self.graph
         frontier = [(graph.arguments[argument].value, dim)]
         seen = set(frontier)
@@ -180,27 +184,61 @@ class Structure:
                     found.append(dim)
         return found
 
-    # --- answers ------------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     def columns(self, size: int) -> tuple[Column, ...]:
-        """The column weights for an axis of that size, in the order of their first products."""
+        """The column weights for an axis of that size, in the order of their first products.
+
+        Weights that meet in one row product must agree on the dimension that it contracts (values
+        could also be tiled inside a head, queries cannot): the one that most elements can take.
+        """
+        candidates = self._candidates(size)
+        agreed = self._agreed(candidates)
         rows: set[int] = set()
         chosen: dict[int, Column] = {}
-        for argument, op in sorted(self.first_products.items(), key=lambda item: item[1]):
-            if argument in rows or len(self.graph.shapes[self.graph.operands[op][0]]) < 1:
+        for argument, flows in candidates.items():
+            if argument in rows:
                 continue
-            for dim in self.free_dims(argument):
-                flow = self.flow(argument, dim, size)
-                if flow.clean and argument not in flow.rows and not flow.rows & chosen.keys():
+            for dim, flow in flows:
+                agrees = all(agreed[op] == factor for op, factor in flow.absorbed)
+                if agrees and not flow.rows & chosen.keys():
+                    products = sorted({op for op, _ in flow.absorbed})
                     chosen[argument] = Column(
-                        argument, dim, op, tuple(sorted(flow.rows)), tuple(sorted(flow.row_products))
+                        argument,
+                        dim,
+                        self.first_products[argument],
+                        tuple(sorted(flow.rows)),
+                        tuple(products),
                     )
                     rows |= flow.rows
                     break
         return tuple(chosen.values())
 
+    def _candidates(self, size: int) -> dict[int, list[tuple[int, Flow]]]:
+        """Of each weight the dimensions that flow cleanly, in the order of the first products."""
+        found: dict[int, list[tuple[int, Flow]]] = {}
+        for argument, _ in sorted(self.first_products.items(), key=lambda item: item[1]):
+            flows = [(dim, self.flow(argument, dim, size)) for dim in self.free_dims(argument)]
+            clean = [(d, flow) for d, flow in flows if flow.clean and argument not in flow.rows]
+            if clean:
+                found[argument] = clean
+        return found
+
+    def _agreed(self, candidates: Mapping[int, list[tuple[int, Flow]]]) -> dict[int, int]:
+        """For each row product the contracted factor that most elements of columns can take."""
+        score: dict[int, dict[int, int]] = {}
+        for argument, flows in candidates.items():
+            for place in {place for _, flow in flows for place in flow.absorbed}:
+                op, factor = place
+                by_factor = score.setdefault(op, {})
+                by_factor[factor] = by_factor.get(factor, 0) + self._size(argument)
+        return {
+            op: max(by_factor, key=lambda factor: (by_factor[factor], -factor))
+            for op, by_factor in score.items()
+        }
+
     def vocabulary(self) -> tuple[tuple[int, int], ...]:
-        """(argument, dimension) of the tables that are looked up and of the last product's weight."""
+        """(argument, dimension) of tables that are looked up and of the last product's weight."""
         found: dict[tuple[int, int], None] = {}
         for argument in self.roles.of(PARAM):
             rank = len(self.graph.shapes[self.graph.arguments[argument].value])
@@ -251,14 +289,16 @@ class _Walk:
         self.argument = argument
         self.places: dict[tuple[int, int], int] = {}
         self.rows: set[int] = set()
-        self.row_products: set[int] = set()
+        self.absorbed: set[tuple[int, int]] = set()
         self.minor: list[tuple[int, int, int, int]] = []
         self.frontier: list[tuple[int, int, int]] = []
 
     def run(self, dim: int, size: int) -> Flow:
         value = self.graph.arguments[self.argument].value
         if self.graph.shapes[value][dim] % size:
-            return self._flow(None, f"dimension {dim} of {self.graph.shapes[value][dim]} does not divide")
+            return self._flow(
+                None, f"dimension {dim} of {self.graph.shapes[value][dim]} does not divide"
+            )
         self._reach(value, dim, size)
         while self.frontier:
             value, dim, size = self.frontier.pop()
@@ -273,9 +313,7 @@ class _Walk:
         return self._flow(None, "")
 
     def _flow(self, op: int | None, why: str) -> Flow:
-        return Flow(
-            frozenset(self.rows), frozenset(self.row_products), frozenset(self.places), op, why
-        )
+        return Flow(frozenset(self.rows), frozenset(self.absorbed), frozenset(self.places), op, why)
 
     def _reach(self, value: int, dim: int, size: int) -> None:
         if (value, dim) not in self.places:
@@ -301,7 +339,7 @@ class _Walk:
         shape = self.graph.op_shapes[op]
         kind = shape.factors[factor].kind
         if kind is Kind.REDUCTION:
-            return self._absorb(op, k)
+            return self._absorb(op, k, factor)
         if kind is not Kind.PARALLEL or not shape.usable[factor]:
             return f"{self.graph.kinds[op]} needs the dimension whole"
         for r, d in shape.where_out[factor]:
@@ -310,13 +348,13 @@ class _Walk:
             self._reach(self.graph.results[op][r], d, size)
         return ""
 
-    def _absorb(self, op: int, k: int) -> str:
-        """A contraction: with a weight it is a row product, with anything else the flow ends badly."""
+    def _absorb(self, op: int, k: int, factor: int) -> str:
+        """A contraction: with a weight a row product, with anything else the flow ends badly."""
         if self.graph.kinds[op] in PRODUCTS and k < 2:
             weight = self.structure.weight_of(self.graph.operands[op][1 - k])
             if weight >= 0:
                 self.rows.add(weight)
-                self.row_products.add(op)
+                self.absorbed.add((op, factor))
                 return ""
         return f"{self.graph.kinds[op]} sums it with no weight"
 

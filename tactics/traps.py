@@ -1,4 +1,4 @@
-"""Which outcomes are known traps? Warnings for what a script asked and what propagation made of it."""
+"""Which outcomes are known traps? Warnings for what propagation made of what was asked."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def traps(
             count = len([a for a in asked if a.axis == axis])
             found.append(
                 Warned(
-                    f"{statement.name} captured {len(captured)} arguments beside the {count} it asked "
-                    f"for ({captured[0].name}, …), because nothing uses {axis} for the batch yet: "
-                    f"write batch(axis={axis}) before it",
+                    f"{statement.name} captured {len(captured)} arguments beside the {count} it "
+                    f"asked for ({captured[0].name}, …), because nothing uses {axis} for the "
+                    f"batch yet: write batch(axis={axis}) before it",
                     statement.span,
                 )
             )

@@ -12,25 +12,30 @@ from ..partir_dialect.errors import Span, TacticError
 from . import syntax as s
 from .units import UNITS, parse_number
 
+Parsed = Any
+"""A tree or a token of Lark's, which has no types worth the name."""
+
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
-def build(tree: Tree[Any], source: str, file: str, comments: Sequence[Token]) -> s.Script:
+def build(tree: Parsed, source: str, file: str, comments: Sequence[Token]) -> s.Script:
     """The script of Lark's tree; raises `TacticError` for a unit that is none."""
     builder = _Builder(source, file, comments)
     statements = tuple(builder.statement(child) for child in _trees(tree))
     return s.Script(statements, file, source, builder.script_doc())
 
 
-def _trees(tree: Tree[Any]) -> list[Tree[Any]]:
-    return [child for child in tree.children if isinstance(child, Tree)]
+def _is_tree(node: Parsed) -> bool:
+    return isinstance(node, Tree)
 
 
-def _names(tree: Tree[Any]) -> list[str]:
+def _trees(tree: Parsed) -> list[Parsed]:
+    return [child for child in tree.children if _is_tree(child)]
+
+
+def _names(tree: Parsed) -> list[str]:
     return [
-        str(child)
-        for child in tree.children
-        if isinstance(child, Token) and child.type == "NAME"
+        str(child) for child in tree.children if isinstance(child, Token) and child.type == "NAME"
     ]
 
 
@@ -44,14 +49,14 @@ class _Builder:
         self.file = file
         self.docs = {c.line or 0: str(c)[2:].strip() for c in comments if c.startswith("##")}
 
-    def span(self, node: Tree[Any] | Token) -> Span:
+    def span(self, node: Parsed) -> Span:
         meta = node if isinstance(node, Token) else node.meta
         start = getattr(meta, "start_pos", None) or 0
         end = getattr(meta, "end_pos", None) or start + 1
         first_line = self.source[start:end].split("\n", 1)[0]
         return Span.at(self.file, self.source, start, max(1, len(first_line.rstrip())))
 
-    def text(self, tree: Tree[Any]) -> str:
+    def text(self, tree: Parsed) -> str:
         """The statement as written, on one line, without comments."""
         text = self.source[tree.meta.start_pos : tree.meta.end_pos]
         text = re.sub(r"""("[^"\n]*"|'[^'\n]*')|\#[^\n]*""", lambda m: m[1] or "", text)
@@ -75,13 +80,13 @@ class _Builder:
 
     # --- statements -----------------------------------------------------------------------------
 
-    def statement(self, tree: Tree[Any]) -> s.Statement:
+    def statement(self, tree: Parsed) -> s.Statement:
         return _STATEMENTS[tree.data](self, tree)
 
-    def block(self, tree: Tree[Any]) -> tuple[s.Statement, ...]:
+    def block(self, tree: Parsed) -> tuple[s.Statement, ...]:
         return tuple(self.statement(child) for child in _trees(tree))
 
-    def mesh(self, tree: Tree[Any]) -> s.MeshLine:
+    def mesh(self, tree: Parsed) -> s.MeshLine:
         sizes: list[s.MeshSize] = []
         for child in _trees(tree):
             axis, size = child.children
@@ -92,26 +97,28 @@ class _Builder:
                     span=self.span(size),
                 )
             if any(found.axis == axis for found in sizes):
-                raise TacticError(f"axis named twice in the mesh: {str(axis)!r}", span=self.span(axis))
+                raise TacticError(
+                    f"axis named twice in the mesh: {str(axis)!r}", span=self.span(axis)
+                )
             sizes.append(s.MeshSize(str(axis), number, span=self.span(child)))
         return s.MeshLine(tuple(sizes), span=self.span(tree))
 
-    def device(self, tree: Tree[Any]) -> s.DeviceLine:
+    def device(self, tree: Parsed) -> s.DeviceLine:
         token = tree.children[0]
         name = _unquote(token) if token.type == "STRING" else str(token)
         return s.DeviceLine(name, span=self.span(token))
 
-    def import_(self, tree: Tree[Any]) -> s.Import:
+    def import_(self, tree: Parsed) -> s.Import:
         return s.Import(_unquote(tree.children[0]), span=self.span(tree.children[0]))
 
-    def include(self, tree: Tree[Any]) -> s.Include:
+    def include(self, tree: Parsed) -> s.Include:
         return s.Include(_unquote(tree.children[0]), span=self.span(tree.children[0]))
 
-    def tactic(self, tree: Tree[Any]) -> s.TacticDefinition:
+    def tactic(self, tree: Parsed) -> s.TacticDefinition:
         name, *rest = tree.children
         parameters: list[s.Parameter] = []
         for child in rest[:-1]:
-            if not isinstance(child, Tree):
+            if not _is_tree(child):
                 continue
             token, *default = child.children
             if any(found.name == token for found in parameters):
@@ -128,7 +135,7 @@ class _Builder:
             span=self.span(name),
         )
 
-    def expect(self, tree: Tree[Any]) -> s.Expect:
+    def expect(self, tree: Parsed) -> s.Expect:
         condition, *message = tree.children
         return s.Expect(
             self.expr(condition),
@@ -137,11 +144,11 @@ class _Builder:
             text=self.text(tree),
         )
 
-    def let(self, tree: Tree[Any]) -> s.Let:
+    def let(self, tree: Parsed) -> s.Let:
         name, value = tree.children
         return s.Let(str(name), self.expr(value), span=self.span(name))
 
-    def if_(self, tree: Tree[Any]) -> s.If:
+    def if_(self, tree: Parsed) -> s.If:
         condition, then, *otherwise = tree.children
         other: tuple[s.Statement, ...] = ()
         if otherwise:
@@ -155,7 +162,7 @@ class _Builder:
             text=self.text(tree),
         )
 
-    def for_(self, tree: Tree[Any]) -> s.For:
+    def for_(self, tree: Parsed) -> s.For:
         *targets, body = _trees(tree)
         return s.For(
             tuple(_names(tree)),
@@ -165,26 +172,26 @@ class _Builder:
             text=self.text(tree),
         )
 
-    def action(self, tree: Tree[Any]) -> s.Action:
+    def action(self, tree: Parsed) -> s.Action:
         kind, target, *options = tree.children
         parsed = tuple(
             s.Option(str(o.children[0]), self.expr(o.children[1]), span=self.span(o.children[0]))
-            for o in (o for o in options if isinstance(o, Tree))
+            for o in (o for o in options if _is_tree(o))
         )
         return s.Action(
             str(kind), self.target(target), parsed, span=self.span(tree), text=self.text(tree)
         )
 
-    def call(self, tree: Tree[Any]) -> s.Call:
+    def call(self, tree: Parsed) -> s.Call:
         name, *arguments = tree.children
         return s.Call(
             str(name), self.arguments(arguments), span=self.span(tree), text=self.text(tree)
         )
 
-    def arguments(self, children: Sequence[Any]) -> tuple[s.CallArgument, ...]:
+    def arguments(self, children: Sequence[Parsed]) -> tuple[s.CallArgument, ...]:
         found: list[s.CallArgument] = []
         for child in children:
-            if not isinstance(child, Tree):
+            if not _is_tree(child):
                 continue
             if child.data == "named":
                 token, value = child.children
@@ -196,7 +203,7 @@ class _Builder:
 
     # --- targets --------------------------------------------------------------------------------
 
-    def target(self, tree: Tree[Any]) -> s.Target:
+    def target(self, tree: Parsed) -> s.Target:
         first, *rest = tree.children
         span = self.span(first)
         match tree.data:
@@ -219,8 +226,7 @@ class _Builder:
 
     # --- expressions ----------------------------------------------------------------------------
 
-    def expr(self, node: Tree[Any] | Token) -> s.Expr:
-        assert isinstance(node, Tree)
+    def expr(self, node: Parsed) -> s.Expr:
         return _EXPRESSIONS[node.data](self, node)
 
     def number(self, token: Token) -> int | float:
@@ -234,7 +240,7 @@ class _Builder:
         except ValueError:
             raise TacticError(f"not a number: {token}", span=self.span(token)) from None
 
-    def binary(self, tree: Tree[Any], operator: str | None = None) -> s.Expr:
+    def binary(self, tree: Parsed, operator: str | None = None) -> s.Expr:
         """A chain that associates to the left; the operators are tokens unless given."""
         first, *rest = tree.children
         left = self.expr(first)
@@ -245,18 +251,18 @@ class _Builder:
         return left
 
 
-def _unary(operator: str) -> Callable[[_Builder, Tree[Any]], s.Expr]:
-    def make(b: _Builder, tree: Tree[Any]) -> s.Expr:
+def _unary(operator: str) -> Callable[[_Builder, Parsed], s.Expr]:
+    def make(b: _Builder, tree: Parsed) -> s.Expr:
         return s.Unary(operator, b.expr(tree.children[-1]), span=b.span(tree))
 
     return make
 
 
-def _minus(b: _Builder, tree: Tree[Any]) -> s.Expr:
+def _minus(b: _Builder, tree: Parsed) -> s.Expr:
     return s.Unary(str(tree.children[0]), b.expr(tree.children[1]), span=b.span(tree))
 
 
-_STATEMENTS: dict[str, Callable[[_Builder, Tree[Any]], s.Statement]] = {
+_STATEMENTS: dict[str, Callable[[_Builder, Parsed], s.Statement]] = {
     "mesh": _Builder.mesh,
     "device": _Builder.device,
     "import_": _Builder.import_,
@@ -270,7 +276,7 @@ _STATEMENTS: dict[str, Callable[[_Builder, Tree[Any]], s.Statement]] = {
     "call": _Builder.call,
 }
 
-_EXPRESSIONS: dict[str, Callable[[_Builder, Tree[Any]], s.Expr]] = {
+_EXPRESSIONS: dict[str, Callable[[_Builder, Parsed], s.Expr]] = {
     "number": lambda b, t: s.Number(b.number(t.children[0]), span=b.span(t)),
     "text": lambda b, t: s.Text(_unquote(t.children[0]), span=b.span(t)),
     "constant": lambda b, t: s.Constant(_CONSTANTS[str(t.children[0])], span=b.span(t)),

@@ -1,4 +1,4 @@
-"""What does a number with a unit mean? `16GiB` is bytes, `25GB/s` bytes a second, `10ms` seconds."""
+"""What does a number with a unit mean? `16GiB` is bytes, `10ms` seconds."""
 
 from __future__ import annotations
 

@@ -39,9 +39,7 @@ class Role:
         return self.name
 
 
-Value = (
-    int | float | bool | str | None | Match | Axis | Role | tuple["Value", ...] | list["Value"]
-)
+Value = int | float | bool | str | None | Match | Axis | Role | tuple["Value", ...] | list["Value"]
 
 
 @dataclass
@@ -72,6 +70,9 @@ class Scope:
 
 def describe(value: Value) -> str:
     """A value for a message, with its kind."""
+    if isinstance(value, Axis | Role | Match):
+        what = {Axis: "mesh axis", Role: "role", Match: "value"}[type(value)]
+        return f"the {what} {value.name!r}"
     match value:
         case bool() | None:
             return str(value).lower()
@@ -79,11 +80,5 @@ def describe(value: Value) -> str:
             return f"the number {value:g}"
         case str():
             return f"the text {value!r}"
-        case Axis():
-            return f"the mesh axis {value.name!r}"
-        case Role():
-            return f"the role {value.name!r}"
-        case Match():
-            return f"the value {value.name!r}"
         case _:
             return "a list"

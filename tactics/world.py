@@ -1,4 +1,4 @@
-"""What does a script run on? The session, with names, roles, facts and quantities looked up in it."""
+"""What does a script run on? The session, with names, roles, facts and quantities looked up."""
 
 from __future__ import annotations
 
@@ -173,8 +173,7 @@ class World:
             )
         if name == "parameters":
             return sum(
-                prod(self.graph.shapes[self.graph.arguments[i].value])
-                for i in self.roles.of(PARAM)
+                prod(self.graph.shapes[self.graph.arguments[i].value]) for i in self.roles.of(PARAM)
             )
         return self.session.mesh.devices if name == "devices" else None
 

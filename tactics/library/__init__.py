@@ -16,7 +16,7 @@ PREFIX = "partir:"
 def library() -> dict[str, TacticDefinition]:
     """The library's tactics by name."""
     found: dict[str, TacticDefinition] = {}
-    for entry in sorted(files(__package__).iterdir(), key=lambda path: path.name):
+    for entry in sorted(files("partir.tactics.library").iterdir(), key=lambda path: path.name):
         if entry.name.endswith(".tactic"):
             script = parse(entry.read_text(), PREFIX + entry.name)
             for definition in script.definitions:
