@@ -23,11 +23,13 @@ from ..engine.graph import Graph, Source, build, pair
 from ..engine.plan import Plan
 from ..engine.roles import Roles, donations, find_roles
 from ..engine.session import Session
-from ..partir_dialect.errors import ExpectationError, MeshError
+from ..partir_dialect.errors import ExpectationError, MeshError, PartirError
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.placement import Placement
 from ..partir_dialect.printer import print_module
+from ..passes.loops import loops
 from ..passes.lower_to_spmd import Lowered, lower_to_spmd
+from ..passes.nest_state import store
 from ..passes.prepare import prepare
 from ..passes.to_stablehlo import to_stablehlo
 from ..tactics import Run, Script, Searcher, Step, Tactic, load, script_of
@@ -209,7 +211,11 @@ class Partitioned:
         }
 
     def emit(self, kind: str = "spmd") -> str:
-        """The program in one of the forms of `EMITS`."""
+        """The program in one of the forms of `EMITS`. Raises `PartirError` for another."""
+        if kind not in EMITS:
+            raise PartirError(
+                f"this version of partir does not emit: {kind!r}", name=kind, candidates=EMITS
+            )
         return EMITS[kind](self)
 
     def check_expectations(self) -> None:
@@ -250,7 +256,24 @@ def _shardings(result: Partitioned) -> str:
     return json.dumps(result.shardings, indent=1)
 
 
-EMITS = {"spmd": _spmd, "shardings": _shardings}
+def nest_form(result: Partitioned) -> ModuleOp:
+    """The global program with every op's nest as an attribute."""
+    source = result.fresh().source
+    store(result.session, source)
+    return source.module
+
+
+def _nests(result: Partitioned) -> str:
+    return print_module(nest_form(result))
+
+
+def _loops(result: Partitioned) -> str:
+    module = nest_form(result)
+    loops(module)
+    return print_module(module)
+
+
+EMITS = {"spmd": _spmd, "loops": _loops, "nests": _nests, "shardings": _shardings}
 
 
 def partition(
