@@ -146,16 +146,15 @@ def power(a: Array, b: Array) -> Array:
     """`a ** b`; for integers modulo the width, and 0 for negative exponents unless a is ±1."""
     if a.dtype.kind not in "iu":
         return np.power(a, b)
-    result, base, exponent = np.ones_like(a + b), a + np.zeros_like(b), b.astype(np.int64)
-    odd = (exponent & 1) == 1
-    for _ in range(64):
-        result = np.where((exponent & 1) == 1, result * base, result)
-        base = base * base
-        exponent = np.where(exponent > 0, exponent >> 1, 0)
-        if not exponent.any():
-            break
+    result, base = np.ones_like(a + b), a + np.zeros_like(b)
+    exponent = np.where(b < 0, 0, b).astype(np.uint64)
+    one = np.uint64(1)
+    while exponent.any():
+        result = np.where((exponent & one) == one, result * base, result)
+        base, exponent = base * base, exponent >> one
     if a.dtype.kind == "u":
         return result.astype(a.dtype)
+    odd = (b & 1) == 1
     inverse = np.where(a == 1, 1, np.where(a == -1, np.where(odd, -1, 1), 0))
     return np.where(b < 0, inverse, result).astype(a.dtype)
 

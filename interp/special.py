@@ -216,7 +216,7 @@ def lgamma(x: Array) -> Array:
 
 @in_double
 def digamma(x: Array) -> Array:
-    """The derivative of log Γ; NaN at the negative poles, -inf at zero."""
+    """The derivative of log Γ; NaN at zero and the negative integers."""
     reflect = x < 0.5
     y = np.where(reflect, 1 - x, x)
     shift = np.zeros_like(y)
@@ -233,11 +233,7 @@ def digamma(x: Array) -> Array:
     fraction = x - np.round(x)
     reflected = value - np.pi / np.tan(np.pi * fraction)
     poles = (x <= 0) & (np.floor(x) == x)
-    return np.where(
-        x == 0,
-        -np.copysign(np.inf, x),
-        np.where(poles, np.nan, np.where(reflect, reflected, value)),
-    )
+    return np.where(poles, np.nan, np.where(reflect, reflected, value))
 
 
 @in_double
