@@ -8,8 +8,9 @@ its two ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, IntAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, IntAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -43,13 +44,14 @@ _RANGE = RawAttr(StringAttr("file range"))
 
 def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> FusedLoc:
     """`"file":1:2 to 3:4`, from (line, column) to (line, column)."""
-    ends = [FileLineColLoc(StringAttr(file), IntAttr(a), IntAttr(b)) for a, b in (start, end)]
-    return FusedLoc(ends, _RANGE)
+    name = StringAttr(file)
+    ends = [FileLineColLoc(name, IntAttr(line), IntAttr(column)) for line, column in (start, end)]
+    return FusedLoc(ArrayAttr[Attribute](ends), _RANGE)
 
 
 def range_ends(location: Attribute) -> tuple[FileLineColLoc, FileLineColLoc] | None:
     """The two ends if `location` was made by `file_range`."""
     if not isinstance(location, FusedLoc) or location.metadata != _RANGE:
         return None
-    start, end = location.locations  # type: ignore[attr-defined]
-    return start, end
+    ends = cast("ArrayAttr[FileLineColLoc]", location.locations).data
+    return ends[0], ends[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -61,6 +61,14 @@ _STRING_START = re.compile(r'"')
 _HANDLE = re.compile(r'[A-Za-z_][\w$.-]*|"(?:[^"\\\n]|\\[^\n])*"')
 _ALIAS = re.compile(r"^[ \t]*([#!])([A-Za-z_][\w$.-]*|\d+)[ \t]*=(?!=)", re.MULTILINE)
 _LOCATION_TEXT = re.compile(r"loc\((#[\w$.-]+|unknown)\)")
+_QUICK_ALIAS = re.compile(
+    r'(#[A-Za-z_]\w*) = loc\((?:"(?P<name>[^"\\\n]*)"'
+    r"(?:\((?P<inner>#[A-Za-z_]\w*)\)"
+    r"|:(?P<line>\d{1,9}):(?P<column>\d{1,9})(?: to (?P<last>\d{0,9}):(?P<end>\d{1,9}))?)?"
+    r"|callsite\((?P<callee>#[A-Za-z_]\w*) at (?P<caller>#[A-Za-z_]\w*)\))\)[ \t]*\r?$",
+    re.MULTILINE,
+)
+"""An alias of a location as MLIR prints nearly all of them."""
 _BLOB = re.compile(r'"((?:[^"\\\n]|\\[^\n])*)"')
 _STRUCTURAL_TYPES = re.compile(r"[A-Za-z(!]")
 _FLOATS = set(FLOAT_TYPES.values())
@@ -85,6 +93,18 @@ def float_attribute(data: bytes, element: Attribute) -> FloatAttr[Any]:
     return cast("FloatAttr[Any]", attribute)
 
 
+_Unchecked = TypeVar("_Unchecked", bound=Attribute)
+_NOTHING = NoneAttr()
+
+
+def unchecked(kind: type[_Unchecked], **fields: Attribute) -> _Unchecked:
+    """An attribute with these parameters, without xDSL's checks of what we just parsed."""
+    made = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
 class AttributeReader(TypeReader):
     """The part of the reader that knows attributes, aliases and locations."""
 
@@ -92,6 +112,7 @@ class AttributeReader(TypeReader):
         super().__init__(*args)
         self.attribute_memo: dict[str, Attribute] = {}
         self.location_memo: dict[str, LocationAttr] = {"unknown": UnknownLoc()}
+        self._names: dict[str, StringAttr] = {}
         self._aliases: dict[str, int] = {}
         self._resolved: dict[str, Attribute] = {}
         self._resolving: set[str] = set()
@@ -374,7 +395,7 @@ class AttributeReader(TypeReader):
         """`loc(…)`."""
         self.skip()
         if quick := _LOCATION_TEXT.match(self.text, self.pos):
-            found = self.location_memo.get(quick[1])
+            found = self.location_memo.get(quick[1]) or self.quick_location(quick[1])
             if found is not None:
                 self.pos = quick.end()
                 return found
@@ -413,6 +434,50 @@ class AttributeReader(TypeReader):
         if word == "fused":
             return self.nested(self._fused)
         self.fail(f"expected a location, got: {self.found()}")
+
+    def quick_location(self, name: str) -> LocationAttr | None:
+        """The location of an alias whose definition has a usual form, else nothing."""
+        found = self.location_memo.get(name)
+        if found is not None:
+            return found
+        where = self._aliases.get(name)
+        match = _QUICK_ALIAS.match(self.text, where) if where is not None else None
+        if match is None or name in self._resolving:
+            return None
+        self._resolving.add(name)
+        found = self.nested(lambda: self._quick(match))
+        self._resolving.discard(name)
+        if found is not None:
+            self.location_memo[name] = self._resolved[name] = found
+        return found
+
+    def _quick(self, match: re.Match[str]) -> LocationAttr | None:
+        if match["callee"]:
+            callee = self.quick_location(match["callee"])
+            caller = self.quick_location(match["caller"])
+            return None if callee is None or caller is None else CallSiteLoc(callee, caller)
+        name = self._names.get(match["name"])
+        if name is None:
+            name = self._names[match["name"]] = StringAttr(match["name"])
+        if match["inner"]:
+            inner = self.quick_location(match["inner"])
+            return None if inner is None else unchecked(NameLoc, desc=name, location=inner)
+        if match["line"] is None:
+            return unchecked(NameLoc, desc=name, location=_NOTHING)
+        line, column = int(match["line"]), int(match["column"])
+        if match["end"] is None:
+            return unchecked(
+                FileLineColLoc, filename=name, line=IntAttr(line), column=IntAttr(column)
+            )
+        last = int(match["last"] or line)
+        return file_range(name.data, (line, column), (last, int(match["end"])))
+
+    def skip_quick_alias(self) -> bool:
+        """Moves past the definition of a location's alias of a usual form."""
+        match = _QUICK_ALIAS.match(self.text, self.pos)
+        if match is not None:
+            self.pos = match.end()
+        return match is not None
 
     def _named_location(self) -> LocationAttr:
         name = StringAttr(self.string())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -50,7 +51,8 @@ class ModuleReader(PrettyReader):
             if self.peek("{-#"):
                 resources = self._resources()
             elif self.peek("#") or self.peek("!"):
-                self.alias_definition()
+                if not self.skip_quick_alias():
+                    self.alias_definition()
             elif self.peek("}") or self.peek("^"):
                 self.fail(f"expected an op, got: {self.found()}")
             else:
@@ -106,10 +108,14 @@ def read_module(text: str | bytes, filename: str = "<string>") -> ModuleOp:
         text = _decoded(text, filename)
     reader = ModuleReader(text, filename, reading_context())
     limit = sys.getrecursionlimit()
+    collecting = gc.isenabled()
+    gc.disable()  # nothing of what is made here is garbage, and there is much of it
     try:
         sys.setrecursionlimit(max(limit, 6000))
         return reader.read()
     except RecursionError:
         reader.fail("text is nested too deeply")
     finally:
+        if collecting:
+            gc.enable()
         sys.setrecursionlimit(limit)

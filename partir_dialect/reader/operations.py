@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr, UnregisteredOp
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove
 
@@ -22,14 +22,17 @@ from .templates import Template, link, make
 from .types import CLOSED_DIALECTS
 from .values import Use, ValueReader, region_of
 
+# pyright: reportPrivateUsage=false
+
+_LONGEST_TEMPLATE = 4_000
 _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _RESULT_NAME = re.compile(r"(%[\w$.-]+)(?:[ \t]*:[ \t]*(\d+))?")
 _LABEL = re.compile(r"\^[\w$.-]+")
 _OP_NAME = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
 _QUOTED_NAME = re.compile(r'"((?:[^"\\\n]|\\[^\n])*)"')
 _NAMES = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
+_LINE = re.compile(rf"[ \t\r\n]*([%\"A-Za-z][^\n]{{0,{_LONGEST_TEMPLATE}}})$", re.MULTILINE)
 _MAX_RESULTS = 100_000
-_LONGEST_TEMPLATE = 4_000
 _SHORT_NAMES = {"module": "builtin.module", "return": "func.return", "call": "func.call"}
 
 Argument = tuple[str, Attribute, LocationAttr | None, int]
@@ -155,6 +158,13 @@ class OperationReader(ValueReader):
         """All ops up to the end of the block."""
         text = self.text
         while True:
+            line = _LINE.match(text, self.pos)
+            if line is not None:
+                op = self._from_template(line[1], line.start(1))
+                if op is not None:
+                    ops.append(op)
+                    self.pos = line.end()
+                    continue
             self.skip()
             start = self.pos
             char = text[start : start + 1]
@@ -164,40 +174,44 @@ class OperationReader(ValueReader):
                 ops[-1].location = self.location()
                 continue
             end = text.find("\n", start)
-            if end < 0:
-                end = len(text)
-            op = self._from_template(start, end) if end - start < _LONGEST_TEMPLATE else None
-            ops.append(op if op is not None else self.statement(start, end))
+            ops.append(self.statement(start, len(text) if end < 0 else end))
 
     # Templates
 
-    def _from_template(self, start: int, end: int) -> Operation | None:
-        parts = _NAMES.split(self.text[start:end])
-        last, has_location, location_text = parts[-1].rpartition(" loc(")
-        location = None
+    def _from_template(self, line: str, start: int) -> Operation | None:
+        parts = _NAMES.split(line)
+        last, has_location, place = parts[-1].rpartition(" loc(")
         if has_location:
-            location = self.location_memo.get(location_text[:-1])
-            if location is None or location_text[-1] != ")":
-                return None
             parts[-1] = last
         template = self._templates.get("%".join(parts[::2]))
         if template is None:
             return None
+        location = None
+        if has_location:
+            location = self.location_memo.get(place[:-1]) or self.quick_location(place[:-1])
+            if location is None or place[-1] != ")":
+                return None
         names = parts[1::2]
-        values = self.scope.values
-        operands = []
+        scope = self.scope
+        values = scope.values
+        operands: list[SSAValue] = []
         for index, type_ in template.operands:
             value = values.get(names[index])
-            if value is None or value._type is not type_:  # pyright: ignore[reportPrivateUsage]
+            if value is None or value._type is not type_:
                 return None
             operands.append(value)
         op = make(template, operands, location)
-        if template.results:
+        if template.single and not scope.forward and (name := names[0]) not in values:
+            result = op.results[0]
+            values[name] = result
+            scope.defined.append(name)
+            if not name[1].isdigit():
+                result.name_hint = name[1:]
+        elif template.results:
             at = 0
             for index, count in enumerate(template.counts):
                 self.names_of(op.results[at : at + count], ((names[index], count, start),))
                 at += count
-        self.pos = end
         return op
 
     def _learn(

@@ -22,7 +22,16 @@ class Template:
     how many results each result name stands for.
     """
 
-    __slots__ = ("attributes", "counts", "op_class", "operands", "properties", "regions", "results")
+    __slots__ = (
+        "attributes",
+        "counts",
+        "op_class",
+        "operands",
+        "properties",
+        "regions",
+        "results",
+        "single",
+    )
 
     def __init__(
         self,
@@ -38,6 +47,7 @@ class Template:
         self.attributes = dict(example.attributes)
         self.regions = tuple(region.clone() for region in example.regions)
         self.counts = counts
+        self.single = counts == (1,)
 
 
 def make(
