@@ -35,6 +35,7 @@ PASSES = {
     "partir-replicate": ("passes.replicate", "ReplicatePass"),
     "partir-stop": ("passes.replicate", "StopPass"),
     "partir-tile": ("passes.tile", "TilePass"),
+    "partir-to-sdy": ("passes.to_sdy", "ToSdyPass"),
     "partir-to-stablehlo": ("passes.to_stablehlo", "ToStablehloPass"),
     "partir-loops": ("passes.loops", "LoopsPass"),
     "partir-nests": ("passes.nests", "NestsPass"),

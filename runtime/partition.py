@@ -31,6 +31,7 @@ from ..passes.loops import loops
 from ..passes.lower_to_spmd import Lowered, lower_to_spmd
 from ..passes.nest_state import store
 from ..passes.prepare import prepare
+from ..passes.to_sdy import to_sdy
 from ..passes.to_stablehlo import to_stablehlo
 from ..tactics import Run, Script, Searcher, Step, Tactic, load, script_of
 from ..tactics import run as run_script
@@ -273,7 +274,19 @@ def _loops(result: Partitioned) -> str:
     return print_module(module)
 
 
-EMITS = {"spmd": _spmd, "loops": _loops, "nests": _nests, "shardings": _shardings}
+def _sdy(result: Partitioned) -> str:
+    source = result.fresh().source
+    to_sdy(source, result.plan, result.mesh, result.session.atoms)
+    return print_module(source.module)
+
+
+EMITS = {
+    "spmd": _spmd,
+    "loops": _loops,
+    "nests": _nests,
+    "sdy": _sdy,
+    "shardings": _shardings,
+}
 
 
 def partition(
