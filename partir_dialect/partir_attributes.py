@@ -278,7 +278,7 @@ REDUCE_ACTIONS: dict[str, type[ReduceAction]] = {
 }
 
 
-_BORDER = re.compile(r"((?:\d+x)*)(\S+) \[(.*)\]\Z")
+_BORDER = re.compile(r"(?:(.+): )?((?:\d+x)*)([^\s:]+) \[([^\[\]]*)\]\Z", re.DOTALL)
 _BORDER_DIM = re.compile(r"\{([^{}]*)\}")
 
 
@@ -286,14 +286,16 @@ _BORDER_DIM = re.compile(r"\{([^{}]*)\}")
 class Border:
     """How one global argument or result of an SPMD program maps to its local one.
 
-    The text is `256x16xf32 [{batch}, {model}]`: the global shape and element type, and for each
-    dimension the axes that tile it, major to minor. A tile is ceil(size / tiles), in each dimension
-    axis by axis; what lies beyond the global size is padding, at the tail.
+    The text is `params/w: 256x16xf32 [{batch}, {model}]`: the flat name (if there is one), the
+    global shape and element type, and for each dimension the axes that tile it, major to minor. A
+    tile is ceil(size / tiles), in each dimension axis by axis; what lies beyond the global size is
+    padding, at the tail.
     """
 
     shape: tuple[int, ...]
     element: str
     dims: tuple[tuple[str, ...], ...]
+    name: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Border:
@@ -301,14 +303,15 @@ class Border:
         match = _BORDER.match(text)
         if not match:
             raise ValueError(f"a border is written '256x16xf32 [{{batch}}, {{}}]', got: {text!r}")
-        shape = tuple(int(size) for size in match[1].split("x") if size)
+        shape = tuple(int(size) for size in match[2].split("x") if size)
         dims = tuple(
             tuple(axis.strip() for axis in dim.split(",") if axis.strip())
-            for dim in _BORDER_DIM.findall(match[3])
+            for dim in _BORDER_DIM.findall(match[4])
         )
-        if len(dims) != len(shape) or str(cls(shape, match[2], dims)) != text:
+        border = cls(shape, match[3], dims, match[1] or "")
+        if len(dims) != len(shape) or str(border) != text:
             raise ValueError(f"a border tiles each dimension of its shape, got: {text!r}")
-        return cls(shape, match[2], dims)
+        return border
 
     @property
     def placement(self) -> Placement:
@@ -322,4 +325,5 @@ class Border:
     def __str__(self) -> str:
         shape = "".join(f"{size}x" for size in self.shape)
         dims = ", ".join("{" + ",".join(axes) + "}" for axes in self.dims)
-        return f"{shape}{self.element} [{dims}]"
+        name = f"{self.name}: " if self.name else ""
+        return f"{name}{shape}{self.element} [{dims}]"

@@ -18,7 +18,6 @@ the set: a gather or reduction takes axes away, a slice or an axis index adds th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -31,7 +30,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.names import location_text
-from ..partir_dialect.partir_attributes import MeshAttr
+from ..partir_dialect.partir_attributes import Border, MeshAttr
 from ..partir_dialect.partir_spmd import (
     AllGatherOp,
     AllReduceOp,
@@ -83,8 +82,8 @@ class _Checker:
             extra = self.of(value) - axes
             if extra:
                 raise PassFailedException(
-                    f"result {index} differs between devices along {_names(extra)}, over which "
-                    f"it is declared to be equal: a reduction or gather is missing after {_where(value)}"
+                    f"result {index} differs between devices along {_names(extra)}, where it is "
+                    f"declared to be equal: a reduction or gather is missing after {_where(value)}"
                 )
 
     def _borders(self, attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[Axes]:
@@ -96,8 +95,10 @@ class _Checker:
     def _border(self, border: Attribute | None) -> Axes:
         if not isinstance(border, StringAttr):
             return NOTHING
-        dims: list[list[str]] = json.loads(border.data)["dims"]
-        axes = frozenset(axis for dim in dims for axis in dim)
+        try:
+            axes = frozenset(Border.parse(border.data).placement.tiled_axes)
+        except ValueError as error:
+            raise PassFailedException(str(error)) from error
         for axis in axes:
             if axis not in self.mesh:
                 raise PassFailedException(f"a border names an axis that the mesh lacks: {axis}")

@@ -18,7 +18,6 @@ becomes, with `"model"=2`,
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import cast
 
@@ -42,7 +41,7 @@ from ..engine.plan import Compute, Plan, Reshard
 from ..engine.route import Move
 from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.mesh import Mesh
-from ..partir_dialect.partir_attributes import MeshAttr
+from ..partir_dialect.partir_attributes import Border, MeshAttr
 from ..partir_dialect.partir_types import FORM, NEST
 from .emit import Emitter, tensor_of
 from .localise import AFTER, ATTRIBUTES, REWRITES, Context
@@ -272,15 +271,8 @@ class _Lowering:
         kept = {key: value for key, value in kept.items() if key not in _DROPPED}
         value = self.plan.values[local]
         placement = self.plan.placement(local)
-        kept[BORDER] = StringAttr(
-            json.dumps(
-                {
-                    "name": name,
-                    "shape": list(self.graph.shapes[value.value]),
-                    "dims": [list(axes) for axes in placement.dims],
-                }
-            )
-        )
+        shape, dtype = self.graph.shapes[value.value], self.graph.dtypes[value.value]
+        kept[BORDER] = StringAttr(str(Border(shape, dtype, placement.dims, name)))
         if alias is not None:
             kept["tf.aliasing_output"] = IntegerAttr(alias, i32)
         return DictionaryAttr(kept)

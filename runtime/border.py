@@ -6,7 +6,6 @@ and results: the global shape, and for each dimension the axes that tile it, maj
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from ..engine.graph import main_of
 from ..partir_dialect.errors import MismatchError, PartirError
 from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.partir_attributes import Border as BorderText
 from ..partir_dialect.placement import Placement
 
 ATTRIBUTE = "partir.border"
@@ -117,11 +117,9 @@ def _edge(entry: DictionaryAttr, mesh: Mesh) -> Edge:
     if not isinstance(text, StringAttr):
         raise PartirError(f"no device-local module of partir: main lacks {ATTRIBUTE!r}")
     try:
-        table: dict[str, Any] = json.loads(text.data)
-        placement = Placement(tuple(tuple(map(str, axes)) for axes in table["dims"]))
-        edge = Edge(str(table["name"]), tuple(map(int, table["shape"])), placement)
-    except (ValueError, KeyError, TypeError) as error:
-        raise PartirError(f"not readable as a border, got: {text.data!r}") from error
-    for axis in placement.tiled_axes:
+        border = BorderText.parse(text.data)
+    except ValueError as error:
+        raise PartirError(str(error)) from error
+    for axis in border.placement.tiled_axes:
         mesh.size(axis)
-    return edge
+    return Edge(border.name, border.shape, border.placement)

@@ -70,12 +70,16 @@ def test_letters_begin_at_i() -> None:
     assert factor_index("any") is None
 
 
-@given(st.lists(st.tuples(st.integers(0, 9999), st.sampled_from(["", "batch", "a.0,model"]))))
-def test_border_text_reads_back(dims: list[tuple[int, str]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 9999), st.sampled_from(["", "batch", "a.0,model"]))),
+    st.sampled_from(["", "params/layer_0/wq", "a name: with 2x3 [{x}]"]),
+)
+def test_border_text_reads_back(dims: list[tuple[int, str]], name: str) -> None:
     border = Border(
         tuple(size for size, _ in dims),
         "complex<f32>",
         tuple(tuple(axes.split(",")) if axes else () for _, axes in dims),
+        name,
     )
     assert Border.parse(str(border)) == border
 
