@@ -216,6 +216,11 @@ def _retype_sizes(op: Operation, operand: Shape, result: Attribute) -> dict[str,
     return {"slice_sizes": _array(taken)}
 
 
+def _retype_broadcast(op: Operation, operand: Shape, result: Attribute) -> dict[str, Attribute]:
+    shape = _shape(result)
+    return {"broadcast_sizes": _array(list(shape[: len(shape) - len(operand)]))}
+
+
 def _retype_constant(op: Operation, operand: Shape, result: Attribute) -> dict[str, Attribute]:
     value: Any = op.properties.get("value")
     if isinstance(value, DenseIntOrFPElementsAttr) and is_splat(value):
@@ -225,6 +230,7 @@ def _retype_constant(op: Operation, operand: Shape, result: Attribute) -> dict[s
 
 _RETYPE: dict[str, Callable[[Operation, Shape, Attribute], dict[str, Attribute]]] = {
     "chlo.constant": _retype_constant,
+    "stablehlo.broadcast": _retype_broadcast,
     "stablehlo.constant": _retype_constant,
     "stablehlo.dynamic_slice": _retype_sizes,
     "stablehlo.gather": _retype_sizes,
