@@ -140,6 +140,7 @@ FORMATS: dict[str, str] = {
     **{f"chlo.{name}": text for name, text in _CHLO.items()},
     **{f"sdy.{name}": text for name, text in _SDY.items()},
     "func.return": "attr-dict %* : operands",
+    "func.constant": "{value:symbol_reference} : result",
     "func.call": "{callee:symbol_reference}(%*) : fn",
     "stablehlo.custom_call": "{call_target_name:symbol}(%*) : fn",
     "shape.shape_of": "% : arrow",

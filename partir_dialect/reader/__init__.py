@@ -2,11 +2,12 @@
 
 `scanner` moves over the text, `types`, `dense` and `attributes` read what stands for itself,
 `values` keeps names, `operations` reads the generic form, `pretty` and `special` the pretty
-one, and `templates` makes an op again whose line has been read before.
+one, `templates` makes an op again whose line has been read before, and `verify` says where an op is at fault.
 """
 
 from __future__ import annotations
 
 from .module import read_module
+from .verify import verify_module
 
-__all__ = ["read_module"]
+__all__ = ["read_module", "verify_module"]

@@ -33,6 +33,8 @@ _QUOTED_NAME = re.compile(r'"((?:[^"\\\n]|\\[^\n])*)"')
 _NAMES = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
 _LINE = re.compile(rf"[ \t\r\n]*([%\"A-Za-z][^\n]{{0,{_LONGEST_TEMPLATE}}})$", re.MULTILINE)
 _MAX_RESULTS = 100_000
+_WITHOUT_CLASS = frozenset(("func.constant", "func.call_indirect"))
+"""Ops of MLIR's own dialects that xDSL does not have."""
 _SHORT_NAMES = {"module": "builtin.module", "return": "func.return", "call": "func.call"}
 
 Argument = tuple[str, Attribute, LocationAttr | None, int]
@@ -59,6 +61,9 @@ class Draft:
 class OperationReader(ValueReader):
     """The part of the reader that knows ops, blocks and regions in generic form."""
 
+    offsets: dict[int, int] | None = None
+    """Where each op begins, by `id`, if someone wants to know."""
+
     def start(self) -> None:
         self.start_scopes()
         self._bridge: BridgeParser | None = None
@@ -79,7 +84,7 @@ class OperationReader(ValueReader):
             return found
         found = self.op_context.get_optional_op(name)
         if found is None:
-            if name.partition(".")[0] in CLOSED_DIALECTS:
+            if name.partition(".")[0] in CLOSED_DIALECTS and name not in _WITHOUT_CLASS:
                 known = [op.name for op in self.op_context.loaded_ops]
                 self.fail(f"unknown op, got: {name}", at, name=name, candidates=known)
             found = UnregisteredOp.with_name(name)
@@ -164,6 +169,8 @@ class OperationReader(ValueReader):
                 if op is not None:
                     ops.append(op)
                     self.pos = line.end()
+                    if self.offsets is not None:
+                        self.offsets[id(op)] = line.start(1)
                     continue
             self.skip()
             start = self.pos
@@ -254,6 +261,8 @@ class OperationReader(ValueReader):
         op_end = self.pos
         location = draft.location or self.optional_location()
         op = draft.made or self.build(draft, at)
+        if self.offsets is not None:
+            self.offsets[id(op)] = at
         if location is not None:
             op.location = location
         self.names_of(op.results, results)

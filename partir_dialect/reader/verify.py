@@ -1,0 +1,72 @@
+"""Is a module that was read also valid, and if not, where in its text is the fault?
+
+The ops' own verifiers decide. Where an op stands is found by reading the text once more, so
+that a good text pays nothing for it.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from ..errors import ReadError, Span
+from ..printer.generic import op_name
+from .module import ModuleReader, reading_context
+
+
+def verify_module(module: ModuleOp, text: str, filename: str = "<string>") -> None:
+    """Checks every op of a module that was read from `text`.
+
+    Raises `ReadError` at the first op that does not verify.
+    """
+    for index, op in enumerate(module.walk()):
+        fault = _fault(op)
+        if fault is not None:
+            offset = _offset(text, filename, index)
+            span = None if offset is None else Span.at(filename, text, offset)
+            raise ReadError(f"{op_name(op)}: {fault}", span=span)
+
+
+def _fault(op: Operation) -> str | None:
+    """Why an op is not valid, apart from the ops inside it."""
+    try:
+        op.verify_()
+    except VerifyException as error:
+        return str(error).strip().split("\n", maxsplit=1)[0]
+    for region in op.regions:
+        for block in region.blocks:
+            if (fault := _block_fault(op, region, block)) is not None:
+                return fault
+    return None
+
+
+def _block_fault(op: Operation, region: Region, block: Block) -> str | None:
+    """Whether a block ends as it must and branches only within its region."""
+    last = block.last_op
+    free = op.has_trait(NoTerminator)
+    if last is None:
+        return None if free else "a block has no op at its end, and needs a terminator"
+    if not free and not last.has_trait(IsTerminator):
+        return f"a block must end with a terminator, got: {op_name(last)}"
+    for inner in block.ops:
+        if inner.successors and inner is not last:
+            return f"an op that branches must be the last of its block, got: {op_name(inner)}"
+        if any(successor.parent is not region for successor in inner.successors):
+            return f"an op branches to a block of another region, got: {op_name(inner)}"
+    return None
+
+
+def _offset(text: str, filename: str, index: int) -> int | None:
+    """Where the op with this number, in the order of `walk`, begins in the text."""
+    reader = ModuleReader(text, filename, reading_context())
+    reader.offsets = {}
+    try:
+        ops = list(reader.read().walk())
+    except (ReadError, RecursionError):
+        return None
+    op: Operation | None = ops[index]
+    while op is not None and id(op) not in reader.offsets:
+        op = op.parent_op()  # implied by a pretty form: blame the op that implies it
+    return None if op is None else reader.offsets[id(op)]
