@@ -29,10 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
 def read_report(path: str) -> dict[str, Any]:
     """A report as `--report` writes it; raises `PartirError` if it is none."""
     try:
-        report: Any = json.loads(read_file(path))
+        report: dict[str, Any] = json.loads(read_file(path))
     except json.JSONDecodeError as error:
         raise PartirError(f"no JSON: {path!r}: {error}") from error
-    steps = report.get("steps") if isinstance(report, dict) else None
-    if not steps or "collectives" not in steps[-1]:
-        raise PartirError(f"no report of partir: {path!r}")
+    try:
+        report["steps"][-1]["collectives"]
+    except (TypeError, KeyError, IndexError) as error:
+        raise PartirError(f"no report of partir: {path!r}") from error
     return report

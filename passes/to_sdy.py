@@ -64,7 +64,7 @@ class _Writer:
         self.source = source
         self.plan = plan
         self.mesh = mesh
-        self.references = _references(plan, mesh, atoms)
+        self.references = axis_references(plan, mesh, atoms)
 
     def run(self) -> None:
         for step in self.plan.steps:
@@ -86,18 +86,13 @@ class _Writer:
     def sharding(self, local: int) -> Sharding:
         """The placement of a local value, closed in every dimension."""
         dims = self.plan.values[local].spot.dims
-        return Sharding(NAME, tuple(DimSharding(self._axes(axes)) for axes in dims))
-
-    def _axes(self, axes: Sequence[int]) -> tuple[AxisRef, ...]:
-        found: list[AxisRef] = []
-        for axis in axes:
-            reference = self.references[axis]
-            joined = _joined(found[-1], reference, self.mesh) if found else None
-            if joined is None:
-                found.append(reference)
-            else:
-                found[-1] = joined
-        return tuple(found)
+        return Sharding(
+            NAME,
+            tuple(
+                DimSharding(join_axes([self.references[axis] for axis in axes], self.mesh))
+                for axes in dims
+            ),
+        )
 
     def _op(self, step: Compute) -> None:
         op = self.source.ops[step.op]
@@ -124,8 +119,10 @@ class _Writer:
                 op.erase()
 
 
-def _references(plan: Plan, mesh: Mesh, atoms: Mapping[str, Sequence[str]]) -> tuple[AxisRef, ...]:
-    """How Shardy names each axis of the plan."""
+def axis_references(
+    plan: Plan, mesh: Mesh, atoms: Mapping[str, Sequence[str]]
+) -> tuple[AxisRef, ...]:
+    """How Shardy names each axis of the plan: by its name in `mesh`, or as a part of that axis."""
     sizes = dict(zip(plan.axes, plan.sizes, strict=True))
     found: dict[str, AxisRef] = {}
     for axis in mesh.names:
@@ -136,6 +133,18 @@ def _references(plan: Plan, mesh: Mesh, atoms: Mapping[str, Sequence[str]]) -> t
             found[part] = AxisRef(axis) if whole else AxisRef(axis, before, sizes[part])
             before *= sizes[part]
     return tuple(found[axis] for axis in plan.axes)
+
+
+def join_axes(axes: Sequence[AxisRef], mesh: Mesh) -> tuple[AxisRef, ...]:
+    """Axes that tile one dimension, major to minor, with neighbouring parts of one axis joined."""
+    found: list[AxisRef] = []
+    for axis in axes:
+        joined = _joined(found[-1], axis, mesh) if found else None
+        if joined is None:
+            found.append(axis)
+        else:
+            found[-1] = joined
+    return tuple(found)
 
 
 def _joined(major: AxisRef, minor: AxisRef, mesh: Mesh) -> AxisRef | None:

@@ -30,11 +30,11 @@ def time_steps(
 
     Raises `PartirError` where JAX is missing or has too few devices.
     """
-    mesh = result.session.state.mesh
+    mesh = result.mesh
     executable = Executable(result.spmd_text, mesh.devices, platform)
     inputs = draw_inputs(result.fresh().source.module, seed)
     border = read_border(read_module(result.spmd_text, "<spmd>"), mesh)
-    arrays: list[Any] = executable.put(border.scatter(inputs, mesh))
+    arrays: list[Any] = executable.put(border.scatter(inputs))
     seconds: list[float] = []
     for _ in range(steps):
         start = time.perf_counter()

@@ -31,10 +31,11 @@ from ..passes.loops import loops
 from ..passes.lower_to_spmd import Lowered, lower_to_spmd
 from ..passes.nest_state import store
 from ..passes.prepare import prepare
-from ..passes.to_sdy import to_sdy
+from ..passes.to_sdy import axis_references, join_axes, to_sdy
 from ..passes.to_stablehlo import to_stablehlo
 from ..tactics import Run, Script, Searcher, Step, Tactic, load, script_of
 from ..tactics import run as run_script
+from .border import part_text, rewrite_border
 from .program import Program
 
 FINAL = "final"
@@ -158,6 +159,7 @@ class Partitioned:
         source = self.fresh().source
         self.lower(source)
         to_stablehlo(source.module)
+        rewrite_border(source.module, self.whole_axes)
         return source.module
 
     @cached_property
@@ -192,10 +194,17 @@ class Partitioned:
         ]
 
     def whole_axes(self, placement: Placement) -> Placement:
-        """The placement with the parts of a refined axis (`model.0`, `model.1`) merged again where
-        they stand together."""
-        atoms = {parts: axis for axis, parts in self.session.atoms.items() if len(parts) > 1}
-        return Placement(tuple(_merged(axes, atoms) for axes in placement.dims), placement.pending)
+        """The placement in axes of the mesh as it was given: parts of a refined axis are merged
+        where they stand together, else written as Shardy does, `model:(1)2`."""
+        references = axis_references(self.plan, self.mesh, self.session.atoms)
+        named = dict(zip(self.plan.axes, references, strict=True))
+        return Placement(
+            tuple(
+                tuple(part_text(r) for r in join_axes([named[a] for a in axes], self.mesh))
+                for axes in placement.dims
+            ),
+            placement.pending,
+        )
 
     @property
     def report(self) -> dict[str, Any]:
@@ -237,16 +246,6 @@ def _placed(placement: Placement) -> dict[str, Any]:
         "placement": [list(axes) for axes in placement.dims],
         "partial": [axis for axis, _ in placement.pending],
     }
-
-
-def _merged(axes: tuple[str, ...], atoms: dict[tuple[str, ...], str]) -> tuple[str, ...]:
-    found: list[str] = []
-    at = 0
-    while at < len(axes):
-        parts = next((p for p in atoms if axes[at : at + len(p)] == p), None)
-        found.append(axes[at] if parts is None else atoms[parts])
-        at += 1 if parts is None else len(parts)
-    return tuple(found)
 
 
 def _spmd(result: Partitioned) -> str:

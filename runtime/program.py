@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
@@ -97,7 +97,8 @@ def _named(names: Sequence[str], types: Sequence[Attribute]) -> tuple[Tensor, ..
     for name, type_ in zip(names, types, strict=True):
         if not isinstance(type_, TensorType):
             raise PartirError(f"{name} must be a tensor, got: {type_}")
-        found.append(Tensor(name, type_.get_shape(), type_text(type_.element_type)))
+        tensor = cast("TensorType[Attribute]", type_)
+        found.append(Tensor(name, tensor.get_shape(), type_text(tensor.element_type)))
     return tuple(found)
 
 

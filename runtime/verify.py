@@ -68,9 +68,7 @@ def verify_partitioned(
     prepared = result.fresh()
     inputs = draw_inputs(prepared.source.module, seed)
     spmd = read_module(result.spmd_text, "<spmd>")
-    fault = _compare(
-        result.program, inputs, spmd, result.spmd_text, result.session.state.mesh, backend, rtol
-    )
+    fault = _compare(result.program, inputs, spmd, result.spmd_text, result.mesh, backend, rtol)
     if fault is not None:
         first = first_difference(result, prepared, inputs)
         raise MismatchError(fault + (f"; {first}" if first else ""))
@@ -107,7 +105,7 @@ def _compare(
     border = read_border(spmd, mesh)
     _check_border(border, program)
     expected = _expected(program, inputs, border, backend, rtol)
-    local = border.scatter(inputs, mesh)
+    local = border.scatter(inputs)
     if backend == "numpy":
         outputs = run_spmd(spmd, mesh, local)
     else:
@@ -116,7 +114,7 @@ def _compare(
         outputs = run_on_xla(text, mesh, local)
     for k, want in enumerate(expected):
         for device in range(mesh.devices):
-            fault = want.differs(outputs[device][k], device, mesh)
+            fault = want.differs(outputs[device][k], device, border.mesh)
             if fault is not None:
                 return f"result {want.edge.name!r} differs on device {device}: {fault}"
     return None
@@ -179,7 +177,7 @@ def first_difference(
         held.setdefault(value, {})[device] = array
 
     border = read_border(source.module, mesh)
-    run_spmd(source.module, mesh, border.scatter(inputs, mesh), observe=observe)
+    run_spmd(source.module, mesh, border.scatter(inputs), observe=observe)
     for step in plan.steps:
         for local in step.outputs if isinstance(step, Compute) else (step.target,):
             ssa, value = lowered.values[local], plan.values[local].value
