@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType, i1, i32
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Attribute, Dialect, SSAValue, TypedAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
@@ -27,7 +27,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
 from .stablehlo_base import (
+    DYNAMIC,
     Array,
+    Flag,
     HloOp,
     Int,
     Integers,
@@ -35,12 +37,19 @@ from .stablehlo_base import (
     element_of,
     hlo_op,
     int64,
+    int_of,
     integers,
+    is_tensor,
     same_shape,
+    same_types,
     shape_of,
     tensor_of,
+    types_text,
     with_element,
+    with_shape,
 )
+from .stablehlo_checks import check_dim, check_dims, check_length, check_region, check_same_shapes
+from .stablehlo_contraction import check_dot_numbers
 from .stablehlo_elementwise import (
     BITS,
     FLOATS,
@@ -135,7 +144,7 @@ AsinhOp = _unary("asinh", REALS, "The inverse hyperbolic sine.")
 AtanOp = _unary("atan", REALS, "The inverse tangent.")
 AtanhOp = _unary("atanh", REALS, "The inverse hyperbolic tangent.")
 BesselI1eOp = _unary("bessel_i1e", FLOATS, "The scaled modified Bessel function of order 1.")
-ConjOp = _unary("conj", INTS | REALS, "The complex conjugate.")
+ConjOp = _unary("conj", REALS, "The complex conjugate.")
 CoshOp = _unary("cosh", REALS, "The hyperbolic cosine.")
 DigammaOp = _unary("digamma", FLOATS, "The derivative of lgamma.")
 ErfOp = _unary("erf", FLOATS, "The error function.")
@@ -143,7 +152,7 @@ ErfcOp = _unary("erfc", FLOATS, "1 - erf(x).")
 ErfInvOp = _unary("erf_inv", FLOATS, "The inverse of erf.")
 LgammaOp = _unary("lgamma", FLOATS, "The logarithm of |Γ(x)|.")
 SinhOp = _unary("sinh", REALS, "The hyperbolic sine.")
-SquareOp = _unary("square", INTS | REALS, "x · x.")
+SquareOp = _unary("square", REALS, "x · x.")
 TanOp = _unary("tan", REALS, "The tangent.")
 
 IsInfOp = _predicate("is_inf", "Whether an element is infinite.")
@@ -180,6 +189,33 @@ ZetaOp = _named_pair("zeta", "x", "q", FLOATS, "The Hurwitz zeta function.")
 # --- ops that broadcast --------------------------------------------------------------------
 
 
+def broadcast_shape(lhs: Sequence[int], rhs: Sequence[int]) -> tuple[int, ...]:
+    """The shape of two that broadcast as in NumPy; -1 where they do not or it is not known."""
+    rank = max(len(lhs), len(rhs))
+    pairs = zip(
+        (1,) * (rank - len(lhs)) + tuple(lhs), (1,) * (rank - len(rhs)) + tuple(rhs), strict=True
+    )
+    return tuple(b if a == 1 else a if b in (1, a) else DYNAMIC for a, b in pairs)
+
+
+def check_broadcast(
+    op: HloOp, operands: Sequence[SSAValue], dims: object | None, result: SSAValue
+) -> None:
+    """Fails unless the result has the shape of the operands broadcast together.
+
+    Along explicit dimensions only its rank is checked.
+    """
+    if not all(is_tensor(value.type) for value in (*operands, result)):
+        return
+    shape: tuple[int, ...] = ()
+    for value in operands:
+        shape = broadcast_shape(shape, shape_of(value))
+    if dims is not None:
+        shape = (DYNAMIC,) * len(shape)
+    if not same_shape(shape_of(result), shape):
+        op.fail(f"result must have shape {list(shape)}, got: {result.type}")
+
+
 class BroadcastBinaryOp(ElementwiseOp, ABC):
     """A binary op whose operands are broadcast first, as in NumPy or along given dimensions."""
 
@@ -203,34 +239,45 @@ class BroadcastBinaryOp(ElementwiseOp, ABC):
             properties={"broadcast_dimensions": dims_attr},
         )
 
+    def verify_(self) -> None:
+        check_kind(self, self.lhs, self.KINDS)
+        given = self.broadcast_dimensions
+        check_broadcast(self, (self.lhs, self.rhs), given, self.result)
+        elements = {element_of(value) for value in (self.lhs, self.rhs, self.result)}
+        if self.name == "chlo.broadcast_complex":
+            elements.discard(element_of(self.result))
+            check_kind(self, self.result, REALS - FLOATS)
+        if len(elements) > 1:
+            self.fail(f"operands and result must have one element type, got: {self.result.type}")
 
-_BROADCAST: dict[str, str] = {
-    "add": "x + y.",
-    "and": "Bitwise and.",
-    "atan2": "The angle of the point (y, x).",
-    "complex": "Complex numbers of real and imaginary parts.",
-    "divide": "x / y.",
-    "maximum": "The larger.",
-    "minimum": "The smaller.",
-    "multiply": "x · y.",
-    "next_after": "The next number after x towards y.",
-    "or": "Bitwise or.",
-    "polygamma": "The n-th derivative of digamma.",
-    "power": "x to the y.",
-    "remainder": "What is left of x / y.",
-    "shift_left": "x moved left by y bits.",
-    "shift_right_arithmetic": "Moved right; the sign fills.",
-    "shift_right_logical": "Moved right; zeros fill.",
-    "subtract": "x - y.",
-    "xor": "Bitwise exclusive or.",
-    "zeta": "The Hurwitz zeta function.",
+
+_BROADCAST: dict[str, tuple[Kinds, str]] = {
+    "add": (BITS | REALS, "x + y."),
+    "and": (BITS, "Bitwise and."),
+    "atan2": (REALS, "The angle of the point (y, x)."),
+    "complex": (FLOATS, "Complex numbers of real and imaginary parts."),
+    "divide": (BITS | REALS, "x / y."),
+    "maximum": (BITS | REALS, "The larger."),
+    "minimum": (BITS | REALS, "The smaller."),
+    "multiply": (BITS | REALS, "x · y."),
+    "next_after": (FLOATS, "The next number after x towards y."),
+    "or": (BITS, "Bitwise or."),
+    "polygamma": (REALS, "The n-th derivative of digamma."),
+    "power": (BITS | REALS, "x to the y."),
+    "remainder": (BITS | REALS, "What is left of x / y."),
+    "shift_left": (BITS | REALS, "x moved left by y bits."),
+    "shift_right_arithmetic": (BITS | REALS, "Moved right; the sign fills."),
+    "shift_right_logical": (BITS | REALS, "Moved right; zeros fill."),
+    "subtract": (BITS | REALS, "x - y."),
+    "xor": (BITS, "Bitwise exclusive or."),
+    "zeta": (REALS, "The Hurwitz zeta function."),
 }
 
 BROADCAST_OPS: dict[str, type[BroadcastBinaryOp]] = {
     name: family_member(
-        BroadcastBinaryOp, "chlo", f"broadcast_{name}", BITS | INTS | REALS, f"Broadcasting: {doc}"
+        BroadcastBinaryOp, "chlo", f"broadcast_{name}", kinds, f"Broadcasting: {doc}"
     )
-    for name, doc in _BROADCAST.items()
+    for name, (kinds, doc) in _BROADCAST.items()
 }
 """The broadcasting ops by the name of what they do after broadcasting."""
 
@@ -251,6 +298,13 @@ class BroadcastCompareOp(HloOp):
     result = result_def()
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        check_broadcast(self, (self.lhs, self.rhs), self.broadcast_dimensions, self.result)
+        if element_of(self.lhs) != element_of(self.rhs):
+            self.fail(f"operands must have one element type, got: {self.rhs.type}")
+        if element_of(self.result) != i1:
+            self.fail(f"result must be of i1, got: {self.result.type}")
+
 
 @hlo_op
 class BroadcastSelectOp(HloOp):
@@ -265,6 +319,13 @@ class BroadcastSelectOp(HloOp):
     on_false = operand_def()
     result = result_def()
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        check_broadcast(self, self.operands, None, self.result)
+        if element_of(self.pred) != i1:
+            self.fail(f"predicate must be of i1, got: {self.pred.type}")
+        if element_of(self.on_true) != element_of(self.on_false):
+            self.fail(f"branches must have one element type, got: {self.on_false.type}")
 
 
 # --- others --------------------------------------------------------------------------------
@@ -282,6 +343,11 @@ class ConstantOp(HloOp):
     output = result_def()
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        type_ = self.value.get_type() if isinstance(self.value, TypedAttribute) else None
+        if type_ is not None and type_ != self.output.type:
+            self.fail(f"result must be of type {type_}, got: {self.output.type}")
+
 
 @hlo_op
 class ConstantLikeOp(HloOp):
@@ -295,6 +361,14 @@ class ConstantLikeOp(HloOp):
     value = prop_def()
     result = result_def()
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        element = self.value.get_type() if isinstance(self.value, TypedAttribute) else None
+        if element is not None and element != element_of(self.result):
+            self.fail(f"result must have elements of {element}, got: {self.result.type}")
+        operand, result = self.operand.type, self.result.type
+        if is_tensor(operand) and is_tensor(result):
+            check_same_shapes(self, (self.operand, self.result), "operand and result")
 
 
 @hlo_op
@@ -313,6 +387,15 @@ class RaggedDotOp(HloOp):
     result = result_def()
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        numbers = self.ragged_dot_dimension_numbers
+        check_length(self, "lhs_ragged_dimensions", numbers.lhs_ragged_dimensions, 1)
+        if all(is_tensor(value.type) for value in self.operands):
+            lhs, rhs = shape_of(self.lhs), shape_of(self.rhs)
+            check_dims(self, "lhs_ragged_dimensions", numbers.lhs_ragged_dimensions, len(lhs))
+            check_dims(self, "rhs_group_dimensions", numbers.rhs_group_dimensions, len(rhs))
+            check_dot_numbers(self, lhs, rhs, numbers)
+
 
 @hlo_op
 class ScanOp(HloOp):
@@ -326,8 +409,8 @@ class ScanOp(HloOp):
     inits = var_operand_def()
     dimension = prop_def(Int)
     scan_dim_size = opt_prop_def(Int)
-    is_reverse = opt_prop_def(Int)
-    is_associative = opt_prop_def(Int)
+    is_reverse = opt_prop_def(Flag)
+    is_associative = opt_prop_def(Flag)
     body = region_def()
     outputs = var_result_def()
     carries = var_result_def()
@@ -336,6 +419,29 @@ class ScanOp(HloOp):
         AttrSizedOperandSegments(as_property=True),
         AttrSizedResultSegments(as_property=True),
     )
+
+    def verify_(self) -> None:
+        dim = int_of(self.dimension)
+        if not same_types(self.inits.types, self.carries.types):
+            text = types_text(self.carries.types)
+            self.fail(f"carries must be of the types of the inits, got: {text}")
+        sizes = {self._size_along(dim, value) for value in (*self.inputs, *self.outputs)}
+        sizes -= {DYNAMIC}
+        if len(sizes) > 1:
+            self.fail(f"inputs and outputs must be as long along {dim}, got: {sorted(sizes)}")
+        takes = [self._slice(dim, value) for value in self.inputs]
+        gives = [self._slice(dim, value) for value in self.outputs]
+        inits = self.inits.types
+        check_region(self, "body", self.body, [*takes, *inits], [*gives, *inits])
+
+    def _size_along(self, dim: int, value: SSAValue) -> int:
+        shape = shape_of(value)
+        check_dim(self, "dimension", dim, len(shape))
+        return shape[dim]
+
+    def _slice(self, dim: int, value: SSAValue) -> Attribute:
+        shape = shape_of(value)
+        return with_shape(tensor_of(value), (*shape[:dim], *shape[dim + 1 :]))
 
 
 @hlo_op
@@ -354,7 +460,7 @@ class TopKOp(HloOp):
 
     def __init__(self, operand: Value, k: int) -> None:
         type_ = tensor_of(operand)
-        values = type(type_)(type_.element_type, [*type_.get_shape()[:-1], k])
+        values = with_shape(type_, [*type_.get_shape()[:-1], k])
         super().__init__(
             operands=[operand],
             result_types=[values, with_element(values, i32)],
@@ -362,7 +468,7 @@ class TopKOp(HloOp):
         )
 
     def verify_(self) -> None:
-        if not isinstance(self.operand.type, TensorType):
+        if not is_tensor(self.operand.type):
             return
         shape, k = shape_of(self.operand), self.k.value.data
         if not shape:

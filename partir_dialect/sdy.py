@@ -65,6 +65,7 @@ from .stablehlo_base import (
     AnyTensor,
     HloOp,
     Int,
+    Int32,
     Text,
     Value,
     hlo_op,
@@ -208,7 +209,7 @@ class PropagationBarrierOp(_SameTypeOp):
 
     name = "sdy.propagation_barrier"
     input = operand_def()
-    allowed_direction = prop_def(Int)
+    allowed_direction = prop_def(Int32)
     result = result_def()
     traits = traits_def(Pure())
 

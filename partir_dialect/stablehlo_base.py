@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeGuard, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -18,6 +18,17 @@ from xdsl.dialects.builtin import (
     BoolAttr,
     ComplexType,
     DenseArrayBase,
+    Float4E2M1FNType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
+    Float8E3M4Type,
+    Float8E4M3B11FNUZType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E4M3Type,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -28,6 +39,8 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnrankedTensorType,
+    i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -56,11 +69,35 @@ DYNAMIC = -1
 Tensor = BaseAttr[TensorType[Attribute]](TensorType)
 """Operands and results that are ranked tensors."""
 
+Sizes = BaseAttr[TensorType[Attribute]](TensorType)
+"""Operands that are tensors of integers, or of `index`: shapes and the like."""
+
+Indices = BaseAttr[TensorType[Attribute]](TensorType)
+"""Operands that are tensors of integers of any kind, si32 too."""
+
 Integers = BaseAttr(cast(type[DenseArrayBase[IntegerType]], DenseArrayBase))
 """Properties that are `array<i64: …>`."""
 
+Flags = BaseAttr(cast(type[DenseArrayBase[IntegerType]], DenseArrayBase))
+"""Properties that are `array<i1: …>`."""
+
 Int = BaseAttr(cast(type[IntegerAttr[IntegerType]], IntegerAttr))
-"""Properties that are one integer or `true`/`false`."""
+"""Properties that are an i64."""
+
+Int32 = BaseAttr(cast(type[IntegerAttr[IntegerType]], IntegerAttr))
+"""Properties that are an i32."""
+
+Flag = BaseAttr(cast(type[IntegerAttr[IntegerType]], IntegerAttr))
+"""Properties that are `true` or `false`."""
+
+_WIDTHS: dict[int, IntegerType] = {
+    id(Integers): i64,
+    id(Flags): i1,
+    id(Int): i64,
+    id(Int32): i32,
+    id(Flag): i1,
+}
+"""The integer type that a property has, by constraint."""
 
 Array = BaseAttr[ArrayAttr[Attribute]](ArrayAttr)
 """Properties that are lists."""
@@ -110,11 +147,16 @@ def hlo_op(cls: OpClass) -> OpClass:
 _Check = Callable[[HloOp], None]
 
 
-def _element_class(constr: Any) -> type[Attribute] | None:
-    """The class that a constraint asks for, if it asks for a class and nothing else."""
+def _innermost(constr: Any) -> AnyAttr | BaseAttr[Attribute]:
+    """What a constraint on a list of values asks of each."""
     while not isinstance(constr, (AnyAttr, BaseAttr)):
         constr = constr.constraint if hasattr(constr, "constraint") else constr.constr
-    return None if isinstance(constr, AnyAttr) else cast(BaseAttr[Attribute], constr).attr
+    return cast("AnyAttr | BaseAttr[Attribute]", constr)
+
+
+def _element_class(constr: AnyAttr | BaseAttr[Attribute]) -> type[Attribute] | None:
+    """The class that a constraint asks for, if it asks for one."""
+    return None if isinstance(constr, AnyAttr) else constr.attr
 
 
 def _values_check(what: str, defs: Sequence[tuple[str, Any]], same: bool) -> _Check | None:
@@ -125,8 +167,10 @@ def _values_check(what: str, defs: Sequence[tuple[str, Any]], same: bool) -> _Ch
     if optional or (many > 1 and not same):
         return None
     fixed = number - many
+    constraints = [_innermost(d.constr) for _, d in defs]
     wanted = [
-        (_element_class(d.constr), name, v) for (name, d), v in zip(defs, variadic, strict=True)
+        (_element_class(constr), _ELEMENTS.get(id(constr)), name, var)
+        for (name, _), var, constr in zip(defs, variadic, constraints, strict=True)
     ]
     field = "_operands" if what == "operand" else "results"
 
@@ -138,23 +182,32 @@ def _values_check(what: str, defs: Sequence[tuple[str, Any]], same: bool) -> _Ch
             op.fail(f"expected {least}{fixed} {what}(s), got: {count}")
         size = (count - fixed) // many if many else 0
         position = 0
-        for cls, name, var in wanted:
+        for cls, kinds, name, var in wanted:
             following = position + (size if var else 1)
             if cls is not None:
                 for value in values[position:following]:
-                    if not isinstance(value.type, cls):
-                        op.fail(f"{what} {name} must be of type {cls.name}, got: {value.type}")
+                    type_ = value.type
+                    if not isinstance(type_, cls):
+                        op.fail(f"{what} {name} must be of type {cls.name}, got: {type_}")
+                    if kinds is not None and kind_of(element_of(value)) not in kinds:
+                        op.fail(f"{what} {name} must have other elements, got: {type_}")
             position = following
 
     return check
 
 
+def _width_of(value: Attribute) -> Attribute:
+    """The type of an integer property's numbers."""
+    return cast(Any, value).elt_type if isinstance(value, DenseArrayBase) else cast(Any, value).type
+
+
 def _properties_check(op_def: OpDef) -> _Check:
+    constraints = {key: _innermost(d.constr) for key, d in op_def.properties.items()}
     table = {
-        key: (_element_class(d.constr), not isinstance(d, OptPropertyDef))
-        for key, d in op_def.properties.items()
+        key: (_element_class(constr), _WIDTHS.get(id(constr)))
+        for key, constr in constraints.items()
     }
-    needed = [key for key, (_, required) in table.items() if required]
+    needed = [k for k, d in op_def.properties.items() if not isinstance(d, OptPropertyDef)]
 
     def check(op: HloOp) -> None:
         properties = op.properties
@@ -164,9 +217,13 @@ def _properties_check(op_def: OpDef) -> _Check:
         for key, value in properties.items():
             if key not in table:
                 op.fail(f"unknown property: {key}")
-            cls = table[key][0]
-            if cls is not None and not isinstance(value, cls):
+            cls, width = table[key]
+            if cls is None:
+                continue
+            if not isinstance(value, cls):
                 op.fail(f"property {key} must be a {cls.name}, got: {value}")
+            if width is not None and _width_of(value) != width:
+                op.fail(f"property {key} must be of {width}, got: {value}")
 
     return check
 
@@ -200,31 +257,56 @@ def _structure_check(op_def: OpDef) -> _Check:
 
 # --- questions about types -----------------------------------------------------------------
 
-_KINDS: dict[type[Attribute], str] = {
-    BFloat16Type: "float",
-    Float16Type: "float",
-    Float32Type: "float",
-    Float64Type: "float",
-    ComplexType: "complex",
-    IndexType: "index",
+_FLOATS: tuple[type[Attribute], ...] = (
+    Float4E2M1FNType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
+    Float8E3M4Type,
+    Float8E4M3B11FNUZType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E4M3Type,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+)
+_KINDS: dict[type[Attribute], str] = {**dict.fromkeys(_FLOATS, "float"), IndexType: "index"}
+_INTEGERS: dict[tuple[Signedness, int], str] = {
+    **{(Signedness.SIGNLESS, width): "int" for width in (2, 4, 8, 16, 32, 64)},
+    **{(Signedness.UNSIGNED, width): "uint" for width in (2, 4, 8, 16, 32, 64)},
+    (Signedness.SIGNLESS, 1): "pred",
 }
+_ELEMENTS: dict[int, frozenset[str]] = {
+    id(Tensor): frozenset({"pred", "int", "uint", "float", "complex", "quant"}),
+    id(Sizes): frozenset({"int", "uint", "index"}),
+}
+"""Which elements a tensor operand or result may have, by constraint."""
 
 
 def kind_of(element: Attribute) -> str:
-    """What an element is: pred, int, uint, float, complex, quant, index or other."""
-    if isinstance(element, IntegerType):
-        element = cast(IntegerType, element)
-        if element.signedness.data is Signedness.UNSIGNED:
-            return "uint"
-        if element.width.data == 1:
-            return "pred"
-        return "int"
+    """What an element is: pred, int, uint, float, complex, quant, index or other.
+
+    `other` is what StableHLO has no use for: i3, si32, tf32, complex<i32> …
+    """
     kind = _KINDS.get(type(element))
     if kind is not None:
         return kind
-    if isinstance(element, QuantizedType):
-        return "quant"
-    return "float" if isinstance(element, AnyFloat) else "other"
+    if isinstance(element, IntegerType):
+        element = cast(IntegerType, element)
+        return _INTEGERS.get((element.signedness.data, element.width.data), "other")
+    if isinstance(element, ComplexType):
+        part = cast("ComplexType[AnyFloat]", element).element_type
+        return "complex" if isinstance(part, (Float32Type, Float64Type)) else "other"
+    return "quant" if isinstance(element, QuantizedType) else "other"
+
+
+def is_tensor(type_: Attribute) -> TypeGuard[AnyTensor]:
+    """Whether a type is a ranked tensor."""
+    return isinstance(type_, TensorType)
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
@@ -261,9 +343,8 @@ def same_type(a: Attribute, b: Attribute) -> bool:
     """Whether two types can be the same: equal up to sizes that one of them does not know."""
     if a is b or a == b:
         return True
-    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+    if not is_tensor(a) or not is_tensor(b):
         return _same_unranked(a, b)
-    a, b = cast(AnyTensor, a), cast(AnyTensor, b)
     if a.element_type != b.element_type or not same_shape(a.get_shape(), b.get_shape()):
         return False
     return (a.encoding is b.encoding) or _bounds_fit(a, b)

@@ -20,7 +20,8 @@ from xdsl.dialects.builtin import (
     TensorType,
     i1,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from .quant import UniformType
 from .stablehlo_attrs import PrecisionAttr
@@ -29,6 +30,7 @@ from .stablehlo_base import (
     AnyTensor,
     HloOp,
     element_of,
+    is_tensor,
     kind_of,
     same_shape,
     same_size,
@@ -104,8 +106,9 @@ def check_sizes_operand(
 def constant_sizes(value: SSAValue) -> tuple[int, ...] | None:
     """The numbers of a value that a `stablehlo.constant` gives, else None."""
     owner = value.owner
-    known = isinstance(owner, HloOp) and owner.name == "stablehlo.constant"
-    table = owner.properties.get("value") if known else None
+    if not isinstance(owner, Operation) or owner.name != "stablehlo.constant":
+        return None
+    table = owner.properties.get("value")
     if not isinstance(table, DenseIntOrFPElementsAttr):
         return None
     return dense_values(cast(DenseIntOrFPElementsAttr[IntegerType], table))
@@ -183,10 +186,15 @@ def padding_pairs(op: HloOp, padding: Attribute | None, rank: int) -> tuple[tupl
     return tuple(zip(values[::2], values[1::2], strict=True))
 
 
+_LARGEST_TABLE = 1 << 22
+
+
 def dense_values(table: DenseIntOrFPElementsAttr[Any]) -> tuple[int, ...]:
     """All numbers of a table of integers; a splat is written out."""
-    values = cast(tuple[int, ...], tuple(table.get_values()))
+    values: tuple[int, ...] = table.get_values()
     count = product(table.get_shape())
+    if count > _LARGEST_TABLE:
+        raise VerifyException(f"a table must have at most {_LARGEST_TABLE} numbers, got: {count}")
     return values * count if len(values) == 1 and count != 1 else values
 
 
@@ -227,8 +235,13 @@ def window_of(
     base_dilations: DenseArrayBase[Any] | None = None,
     window_dilations: DenseArrayBase[Any] | None = None,
     reversal: DenseArrayBase[Any] | None = None,
+    *,
+    known: bool = True,
 ) -> Window:
-    """The window that an op's properties say; fails unless they agree and are positive."""
+    """The window that an op's properties say; fails unless they agree and are positive.
+
+    `known` is off where a size may be -1 because it comes from a tensor's type.
+    """
     rank = len(sizes)
     ones = (1,) * rank
     lists = {
@@ -239,7 +252,8 @@ def window_of(
     for name, values in (("window_dimensions", tuple(sizes)), *lists.items()):
         check_length(op, name, values, rank)
         for value in values:
-            if value <= 0 and value != DYNAMIC:
+            unknown = value == DYNAMIC and name == "window_dimensions" and known is False
+            if value <= 0 and not unknown:
                 op.fail(f"{name} must be positive, got: {value}")
     check_length(op, "window_reversal", values_of(reversal, ones), rank)
     pairs = padding if isinstance(padding, tuple) else padding_pairs(op, padding, rank)
@@ -314,12 +328,12 @@ def check_reducer(
     results = [value.type for value in returned(region)]
     check_length(op, "reducer results", results, count)
     for index, result in enumerate(results):
-        if not isinstance(result, TensorType):
+        if not is_tensor(result):
             op.fail(f"reducer result {index} must be a tensor, got: {result}")
         for arg in (args[index], args[count + index]):
             if not same_type(arg, result):
                 op.fail(f"reducer must take what it gives, {result}, got: {arg}")
-        _check_accumulator(op, index, cast(AnyTensor, result), inputs[index], inits[index])
+        _check_accumulator(op, index, result, inputs[index], inits[index])
         shape = cast(AnyTensor, args[count + index]).get_shape()
         if len(shape) > len(allowed) or not _is_part(shape, allowed):
             op.fail(f"reducer argument {count + index} has a wrong shape, got: {args[index]}")

@@ -22,6 +22,8 @@ from .stablehlo_attrs import (
 from .stablehlo_base import (
     DYNAMIC,
     Array,
+    Flag,
+    Flags,
     HloOp,
     Int,
     Integers,
@@ -270,7 +272,7 @@ class ConvolutionOp(HloOp):
     padding = opt_prop_def()
     lhs_dilation = opt_prop_def(Integers)
     rhs_dilation = opt_prop_def(Integers)
-    window_reversal = opt_prop_def(Integers)
+    window_reversal = opt_prop_def(Flags)
     dimension_numbers = prop_def(ConvAttr)
     feature_group_count = prop_def(Int)
     batch_group_count = prop_def(Int)
@@ -296,7 +298,7 @@ class DynamicConvOp(HloOp):
     window_strides = opt_prop_def(Integers)
     lhs_dilation = opt_prop_def(Integers)
     rhs_dilation = opt_prop_def(Integers)
-    window_reversal = opt_prop_def(Integers)
+    window_reversal = opt_prop_def(Flags)
     dimension_numbers = prop_def(ConvAttr)
     feature_group_count = prop_def(Int)
     batch_group_count = prop_def(Int)
@@ -336,6 +338,7 @@ def check_convolution(
         op.lhs_dilation,
         op.rhs_dilation,
         op.window_reversal,
+        known=False,
     )
     check_groups(op, lhs, kernel)
     places = window.positions([lhs[dim] for dim in numbers.input_spatial_dimensions])
@@ -438,7 +441,7 @@ class CholeskyOp(HloOp):
 
     name = "stablehlo.cholesky"
     a = operand_def(Tensor)
-    lower = opt_prop_def(Int)
+    lower = opt_prop_def(Flag)
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
@@ -457,9 +460,9 @@ class TriangularSolveOp(HloOp):
     name = "stablehlo.triangular_solve"
     a = operand_def(Tensor)
     b = operand_def(Tensor)
-    left_side = prop_def(Int)
-    lower = prop_def(Int)
-    unit_diagonal = prop_def(Int)
+    left_side = prop_def(Flag)
+    lower = prop_def(Flag)
+    unit_diagonal = prop_def(Flag)
     transpose_a = prop_def(TransposeAttr)
     result = result_def(Tensor)
     traits = traits_def(Pure())

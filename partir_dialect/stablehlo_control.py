@@ -22,8 +22,10 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from .stablehlo_attrs import ChannelHandleAttr, RngAlgorithmAttr, RngDistributionAttr, TokenType
 from .stablehlo_base import (
     Array,
+    Flag,
     HloOp,
-    Int,
+    Int32,
+    Sizes,
     Tensor,
     Text,
     Value,
@@ -228,7 +230,7 @@ class GetTupleElementOp(HloOp):
 
     name = "stablehlo.get_tuple_element"
     operand = operand_def()
-    index = prop_def(Int)
+    index = prop_def(Int32)
     result = result_def()
     traits = traits_def(Pure())
 
@@ -260,9 +262,9 @@ class CustomCallOp(HloOp):
     name = "stablehlo.custom_call"
     inputs = var_operand_def()
     call_target_name = prop_def(Text)
-    has_side_effect = opt_prop_def(Int)
+    has_side_effect = opt_prop_def(Flag)
     backend_config = opt_prop_def()
-    api_version = opt_prop_def(Int)
+    api_version = opt_prop_def(Int32)
     called_computations = opt_prop_def(Array)
     operand_layouts = opt_prop_def(Array)
     result_layouts = opt_prop_def(Array)
@@ -306,7 +308,7 @@ class CompositeOp(HloOp):
     composite_name = prop_def(Text, prop_name="name")
     composite_attributes = opt_prop_def()
     decomposition = prop_def()
-    version = opt_prop_def(Int)
+    version = opt_prop_def(Int32)
     composite_regions = var_region_def()
     result = var_result_def()
 
@@ -390,7 +392,7 @@ class SendOp(HloOp):
     inputs = var_operand_def()
     token = operand_def(TokenType)
     channel_handle = prop_def(ChannelHandleAttr)
-    is_host_transfer = opt_prop_def(Int)
+    is_host_transfer = opt_prop_def(Flag)
     source_target_pairs = opt_prop_def()
     result = result_def(TokenType)
 
@@ -409,7 +411,7 @@ class RecvOp(HloOp):
     name = "stablehlo.recv"
     token = operand_def(TokenType)
     channel_handle = prop_def(ChannelHandleAttr)
-    is_host_transfer = opt_prop_def(Int)
+    is_host_transfer = opt_prop_def(Flag)
     source_target_pairs = opt_prop_def()
     result = var_result_def()
 
@@ -429,7 +431,7 @@ class RngOp(HloOp):
     name = "stablehlo.rng"
     a = operand_def(Tensor)
     b = operand_def(Tensor)
-    shape = operand_def(Tensor)
+    shape = operand_def(Sizes)
     rng_distribution = prop_def(RngDistributionAttr)
     result = result_def(Tensor)
 

@@ -22,7 +22,7 @@ from .stablehlo_attrs import (
 from .stablehlo_base import (
     AnyTensor,
     HloOp,
-    Int,
+    Int32,
     Tensor,
     Value,
     element_of,
@@ -447,8 +447,8 @@ class ReducePrecisionOp(HloOp):
 
     name = "stablehlo.reduce_precision"
     operand = operand_def(Tensor)
-    exponent_bits = prop_def(Int)
-    mantissa_bits = prop_def(Int)
+    exponent_bits = prop_def(Int32)
+    mantissa_bits = prop_def(Int32)
     output = result_def(Tensor)
     traits = traits_def(Pure())
 

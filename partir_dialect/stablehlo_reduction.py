@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     SameVariadicOperandSize,
@@ -21,9 +21,12 @@ from xdsl.traits import Pure, RecursiveMemoryEffect
 
 from .stablehlo_attrs import GatherAttr, ScatterAttr
 from .stablehlo_base import (
+    Flag,
     HloOp,
+    Indices,
     Int,
     Integers,
+    Sizes,
     Tensor,
     Value,
     boolean,
@@ -32,7 +35,6 @@ from .stablehlo_base import (
     int64,
     int_of,
     integers,
-    kind_of,
     same_shape,
     same_types,
     shape_of,
@@ -293,7 +295,7 @@ class SortOp(HloOp):
     name = "stablehlo.sort"
     inputs = var_operand_def(Tensor)
     dimension = opt_prop_def(Int)
-    is_stable = opt_prop_def(Int)
+    is_stable = opt_prop_def(Flag)
     comparator = region_def()
     result = var_result_def(Tensor)
     traits = traits_def(RecursiveMemoryEffect())
@@ -334,7 +336,7 @@ class SortOp(HloOp):
 
 def check_indices(op: HloOp, indices: SSAValue) -> None:
     """Fails unless the indices are integers."""
-    if kind_of(element_of(indices)) not in ("int", "uint"):
+    if not isinstance(element_of(indices), (IntegerType, IndexType)):
         op.fail(f"indices must be integers, got: {indices.type}")
 
 
@@ -347,10 +349,10 @@ class GatherOp(HloOp):
 
     name = "stablehlo.gather"
     operand = operand_def(Tensor)
-    start_indices = operand_def(Tensor)
+    start_indices = operand_def(Indices)
     dimension_numbers = prop_def(GatherAttr)
     slice_sizes = prop_def(Integers)
-    indices_are_sorted = opt_prop_def(Int)
+    indices_are_sorted = opt_prop_def(Flag)
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
@@ -391,10 +393,10 @@ class DynamicGatherOp(HloOp):
 
     name = "stablehlo.dynamic_gather"
     operand = operand_def(Tensor)
-    start_indices = operand_def(Tensor)
-    slice_sizes = operand_def(Tensor)
+    start_indices = operand_def(Indices)
+    slice_sizes = operand_def(Sizes)
     dimension_numbers = prop_def(GatherAttr)
-    indices_are_sorted = opt_prop_def(Int)
+    indices_are_sorted = opt_prop_def(Flag)
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
@@ -443,11 +445,11 @@ class ScatterOp(HloOp):
 
     name = "stablehlo.scatter"
     inputs = var_operand_def(Tensor)
-    scatter_indices = operand_def(Tensor)
+    scatter_indices = operand_def(Indices)
     updates = var_operand_def(Tensor)
     scatter_dimension_numbers = prop_def(ScatterAttr)
-    indices_are_sorted = opt_prop_def(Int)
-    unique_indices = opt_prop_def(Int)
+    indices_are_sorted = opt_prop_def(Flag)
+    unique_indices = opt_prop_def(Flag)
     update_computation = region_def()
     result = var_result_def(Tensor)
     traits = traits_def(RecursiveMemoryEffect())

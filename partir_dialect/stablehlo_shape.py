@@ -22,6 +22,7 @@ from .stablehlo_base import (
     HloOp,
     Int,
     Integers,
+    Sizes,
     Tensor,
     Value,
     element_of,
@@ -113,7 +114,7 @@ class DynamicIotaOp(HloOp):
     """
 
     name = "stablehlo.dynamic_iota"
-    output_shape = operand_def(Tensor)
+    output_shape = operand_def(Sizes)
     iota_dimension = prop_def(Int)
     result = result_def(Tensor)
     traits = traits_def(Pure())
@@ -161,7 +162,7 @@ class DynamicBroadcastInDimOp(HloOp):
 
     name = "stablehlo.dynamic_broadcast_in_dim"
     operand = operand_def(Tensor)
-    output_dimensions = operand_def(Tensor)
+    output_dimensions = operand_def(Sizes)
     broadcast_dimensions = prop_def(Integers)
     known_expanding_dimensions = opt_prop_def(Integers)
     known_nonexpanding_dimensions = opt_prop_def(Integers)
@@ -237,7 +238,7 @@ class DynamicReshapeOp(HloOp):
 
     name = "stablehlo.dynamic_reshape"
     operand = operand_def(Tensor)
-    output_shape = operand_def(Tensor)
+    output_shape = operand_def(Sizes)
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
@@ -432,9 +433,9 @@ class RealDynamicSliceOp(HloOp):
 
     name = "stablehlo.real_dynamic_slice"
     operand = operand_def(Tensor)
-    start_indices = operand_def(Tensor)
-    limit_indices = operand_def(Tensor)
-    strides = operand_def(Tensor)
+    start_indices = operand_def(Sizes)
+    limit_indices = operand_def(Sizes)
+    strides = operand_def(Sizes)
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
@@ -568,9 +569,9 @@ class DynamicPadOp(HloOp):
     name = "stablehlo.dynamic_pad"
     operand = operand_def(Tensor)
     padding_value = operand_def(Tensor)
-    edge_padding_low = operand_def(Tensor)
-    edge_padding_high = operand_def(Tensor)
-    interior_padding = operand_def(Tensor)
+    edge_padding_low = operand_def(Sizes)
+    edge_padding_high = operand_def(Sizes)
+    interior_padding = operand_def(Sizes)
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
