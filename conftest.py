@@ -16,6 +16,7 @@ SHARED = Path(os.environ.get("PARTIR_SHARED", ROOT.parent / "shared"))
 
 # Read by JAX when it is first imported, here and in the processes that tests start.
 os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices; idle threads would spin
 os.environ["XLA_FLAGS"] = " ".join(
     (
         "--xla_force_host_platform_device_count=8",

@@ -28,6 +28,7 @@ Column = list[Any]
 Frame = list[Any]
 Lanes = Sequence[int]
 Observer = Callable[[int, SSAValue, Any], None]
+Run = Callable[[Frame, Lanes], None]
 
 
 def declared(type_: Attribute) -> np.dtype[Any]:
@@ -63,7 +64,7 @@ class Step:
     """One op of a block, ready to run, and the slots whose last use it is."""
 
     op: Operation
-    run: Callable[[Frame, Lanes], None]
+    run: Run
     release: tuple[int, ...] = ()
 
 
@@ -157,9 +158,14 @@ def execute(code: Code, frame: Frame, lanes: Lanes) -> None:
 
 
 def _note(error: Exception, op: Operation) -> None:
-    if not getattr(error, "__notes__", None):
-        place = location_text(op.location)
-        error.add_note(f"while interpreting {op.name}{f' at {place}' if place else ''}")
+    """Says once, where the error comes by first, at which op it happened."""
+    if getattr(error, "__notes__", None):
+        return
+    place = location_text(op.location)
+    where = f"{op.name}{f' at {place}' if place else ''}"
+    error.add_note(f"while interpreting {where}")
+    if isinstance(error, InterpreterError):
+        error.message = f"{error.message}, in {where}"
 
 
 class Compiler:
@@ -211,32 +217,32 @@ class Compiler:
 
     def step(self, op: Operation) -> Step:
         """One op ready to run; raises `InterpreterError` if it has no meaning here."""
+        try:
+            run = self._run(op)
+        except Exception as error:
+            _note(error, op)
+            raise
+        return Step(op, self._observed(run, op) if self.program.observe else run)
+
+    def _run(self, op: Operation) -> Run:
         name = op.name
-        if name == "builtin.unregistered":
-            name = op.op_name.data  # type: ignore[attr-defined]
         operands = [self.slot(value) for value in op.operands]
         results = [self.slot(value) for value in op.results]
         if name in CONTROL:
-            run = CONTROL[name](op, self)
-        elif name in COMMUNICATION:
-            run = self._communication(COMMUNICATION[name](op, self), operands, results)
-        elif name in KERNELS:
+            return CONTROL[name](op, self)
+        if name in COMMUNICATION:
+            return self._communication(COMMUNICATION[name](op, self), operands, results)
+        if name in KERNELS:
             context = Context(self.program)
-            kernel = KERNELS[name](op, context)
-            run = self._pure(kernel, context, operands, results)
-        else:
-            known = (*KERNELS, *CONTROL, *COMMUNICATION)
-            error = InterpreterError(
-                f"no interpretation for the op: {name!r}", name=name, candidates=known
-            )
-            _note(error, op)
-            raise error
-        return Step(op, self._observed(run, op, results) if self.program.observe else run)
+            return self._pure(KERNELS[name](op, context), context, operands, results)
+        known = (*KERNELS, *CONTROL, *COMMUNICATION)
+        raise InterpreterError(
+            f"no interpretation for the op: {name!r}", name=name, candidates=known
+        )
 
-    def _observed(
-        self, run: Callable[[Frame, Lanes], None], op: Operation, results: list[int]
-    ) -> Callable[[Frame, Lanes], None]:
+    def _observed(self, run: Run, op: Operation) -> Run:
         observe = self.program.observe
+        results = [self.slot(value) for value in op.results]
         assert observe is not None
 
         def observed(frame: Frame, lanes: Lanes) -> None:
@@ -249,7 +255,7 @@ class Compiler:
 
     def _communication(
         self, exchange: Callable[..., list[Column]], operands: list[int], results: list[int]
-    ) -> Callable[[Frame, Lanes], None]:
+    ) -> Run:
         def run(frame: Frame, lanes: Lanes) -> None:
             columns = exchange(lanes, *(frame[slot] for slot in operands))
             for slot, column in zip(results, columns, strict=True):
@@ -259,7 +265,7 @@ class Compiler:
 
     def _pure(
         self, kernel: Kernel, context: Context, operands: list[int], results: list[int]
-    ) -> Callable[[Frame, Lanes], None]:
+    ) -> Run:
         bodies = [body for body in context.bodies if body.captures]
         captures = [self.slot(value) for body in bodies for value in body.captures]
         inputs = operands + captures

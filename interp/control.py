@@ -7,17 +7,14 @@ group is split (see `collectives`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
 
 from .attributes import text
-from .compiler import Code, Column, Compiler, Frame, Lanes, execute
+from .compiler import Code, Column, Compiler, Frame, Lanes, Run, execute
 from .registry import controls
-
-Run = Callable[[Frame, Lanes], None]
 
 
 @controls("func.call", "stablehlo.composite")

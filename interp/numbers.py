@@ -7,6 +7,7 @@ become integers by truncation and saturation, and types narrower than 32 bits co
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -17,11 +18,13 @@ from .registry import Array
 BOOL = np.dtype(np.bool_)
 
 
+@cache
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Whether the dtype is a real floating-point type, ml_dtypes' included."""
     return dtype.kind == "f" or (dtype.kind == "V" and not is_integer(dtype))
 
 
+@cache
 def is_integer(dtype: np.dtype[Any]) -> bool:
     """Whether the dtype is an integer type (not bool), 2 and 4 bits included."""
     return dtype.kind in "iu" or dtype.name in _NARROW_INTEGERS
@@ -30,11 +33,13 @@ def is_integer(dtype: np.dtype[Any]) -> bool:
 _NARROW_INTEGERS = {"int1", "uint1", "int2", "uint2", "int4", "uint4"}
 
 
+@cache
 def is_signed(dtype: np.dtype[Any]) -> bool:
     """Whether an integer dtype is signed."""
     return dtype.kind == "i" or (dtype.name in _NARROW_INTEGERS and dtype.name.startswith("int"))
 
 
+@cache
 def bits(dtype: np.dtype[Any]) -> int:
     """The width of one element in bits."""
     if dtype == BOOL:
@@ -46,6 +51,7 @@ def bits(dtype: np.dtype[Any]) -> int:
     return dtype.itemsize * 8
 
 
+@cache
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type in which to compute: f32 for narrow floats, a byte for narrow integers."""
     if dtype.name in _NARROW_INTEGERS:
