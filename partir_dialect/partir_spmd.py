@@ -280,10 +280,10 @@ class AllToAllOp(IRDLOperation):
     ) -> None:
         """With a mesh in place of the result type, the type is derived (padding included)."""
         if isinstance(result_type, Mesh):
-            lists = [[] if dim != gather_dim else axes for dim in range(_rank(source.type))]
-            whole = gathered_type(tensor(source.type), lists, result_type)
-            lists = [[] if dim != slice_dim else axes for dim in range(_rank(source.type))]
-            result_type = sliced_type(whole, lists, result_type)
+            type_ = tensor(source.type)
+            rank = type_.get_num_dims()
+            whole = gathered_type(type_, _only(rank, gather_dim, axes), result_type)
+            result_type = sliced_type(whole, _only(rank, slice_dim, axes), result_type)
         super().__init__(
             operands=[source],
             properties={
@@ -316,9 +316,7 @@ class AllToAllOp(IRDLOperation):
         shape[gathered] = result.get_shape()[gathered]
         whole = TensorType(source.get_element_type(), shape)
         for dim, tile in ((gathered, source), (sliced, result)):
-            lists = [()] * len(shape)
-            lists[dim] = self.axis_names
-            _check_tile(self, whole, tuple(lists), tile)
+            _check_tile(self, whole, _only(len(shape), dim, self.axis_names), tile)
 
 
 @irdl_op_definition
@@ -398,8 +396,9 @@ class AxisIndexOp(IRDLOperation):
             raise VerifyException(f"an axis index is an integer scalar, got: {type_}")
 
 
-def _rank(type_: Attribute) -> int:
-    return tensor(type_).get_num_dims()
+def _only(rank: int, dim: int, axes: Sequence[str]) -> DimAxes:
+    """These axes on one dimension and none on the others."""
+    return tuple(tuple(axes) if d == dim else () for d in range(rank))
 
 
 def _pairs(attribute: DenseIntOrFPElementsAttr) -> Iterator[tuple[int, int]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
@@ -33,11 +33,18 @@ def mesh_of(op: Operation) -> Mesh | None:
     return None
 
 
+def elements(attribute: Attribute | None) -> tuple[Attribute, ...]:
+    """The elements of an array attribute; none of anything else."""
+    if not isinstance(attribute, ArrayAttr):
+        return ()
+    return cast("ArrayAttr[Attribute]", attribute).data
+
+
 def tensor(type_: Attribute) -> Tensor:
     """`type_` as a ranked tensor type of static shape; raises `VerifyException` if it is none."""
     if not isinstance(type_, TensorType) or -1 in type_.get_shape():
         raise VerifyException(f"a ranked tensor of static shape is needed, got: {type_}")
-    return type_
+    return cast("Tensor", type_)
 
 
 def with_shape(type_: Tensor, shape: Iterable[int]) -> Tensor:

@@ -17,12 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..partir_dialect.errors import PartirError
 from ..partir_dialect.names import location_text
+from ..partir_dialect.partir_types import elements
 
 MAX_OPS = 4_000_000
 _COMPOSITE = "stablehlo.composite"
@@ -231,10 +232,9 @@ def references(op: Operation) -> Iterator[str]:
 def _symbols(attribute: Attribute) -> Iterator[str]:
     if isinstance(attribute, SymbolRefAttr):
         yield attribute.string_value()
-    elif isinstance(attribute, ArrayAttr):
-        for element in attribute.data:
-            yield from _symbols(element)
-    elif isinstance(attribute, DictionaryAttr):
+    for element in elements(attribute):
+        yield from _symbols(element)
+    if isinstance(attribute, DictionaryAttr):
         for element in attribute.data.values():
             yield from _symbols(element)
 

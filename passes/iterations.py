@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -222,10 +222,11 @@ def _retype_broadcast(op: Operation, operand: Shape, result: Attribute) -> dict[
 
 
 def _retype_constant(op: Operation, operand: Shape, result: Attribute) -> dict[str, Attribute]:
-    value: Any = op.properties.get("value")
-    if isinstance(value, DenseIntOrFPElementsAttr) and is_splat(value):
-        return {"value": dense_attribute(result, value.data.data)}
-    return {}
+    value = op.properties.get("value")
+    if not isinstance(value, DenseIntOrFPElementsAttr):
+        return {}
+    dense = cast("DenseIntOrFPElementsAttr[Any]", value)
+    return {"value": dense_attribute(result, dense.data.data)} if is_splat(dense) else {}
 
 
 _RETYPE: dict[str, Callable[[Operation, Shape, Attribute], dict[str, Attribute]]] = {

@@ -220,7 +220,9 @@ def _map_results(old: Sequence[SSAValue], new: Sequence[SSAValue], values: Value
 
 
 def _write_loop(axis: str, members: Sequence[_Member], values: Values, mesh: Mesh) -> Operation:
-    outer = {r: t for m in members for r, t in zip(m.op.results, m.types, strict=True)}
+    outer: dict[SSAValue, Attribute] = {
+        r: t for m in members for r, t in zip(m.op.results, m.types, strict=True)
+    }
     body = _Body(LoopOp(axis, [], [], mesh.size(axis)), dict(values))
     for member in members:
         _check_mates(member, axis, members)

@@ -10,19 +10,21 @@ say), nor have the ops in the body of a `reduce`, a `sort` and the like, which i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.names import argument_names, location_text, result_names
 from ..partir_dialect.partir_attributes import NestAttr, NestEntry, factor_letter
-from ..partir_dialect.partir_types import CARRIES, FORM, NEST, axis_size, mesh_of
+from ..partir_dialect.partir_types import CARRIES, FORM, NEST, axis_size, elements, mesh_of
 from ..partir_dialect.rules import rule_of
-from ..partir_dialect.rules.base import Factor, Kind, Rule
+from ..partir_dialect.rules.base import Factor, Kind, Linearity, Rule
+from ..partir_dialect.rules.reducers import is_identity
 from .generated import PLACED_REGIONS
 
 NESTS = "nests"
@@ -122,17 +124,21 @@ def _check_pending(op: Operation, nest: NestAttr, rule: Rule) -> None:
     for entry in nest.data:
         if entry.pending is None:
             continue
-        brings = {k for k, v in enumerate(op.operands) if entry.axis in _partial(v)}
+        brings = frozenset(k for k, v in enumerate(op.operands) if entry.axis in _partial(v))
         if not brings:
             raise VerifyException(f"no operand brings a partial result, got: {entry}")
-        if not any(
-            entry.pending in linear.reducers
-            and (brings == linear.operands if linear.joint else brings <= linear.operands)
-            and (linear.joint or len(brings) == 1)
-            for linear in rule.linear
-        ):
+        if not any(_passes(op, brings, entry.pending, linear) for linear in rule.linear):
             got = ", ".join(map(str, sorted(brings)))
             raise VerifyException(f"{entry} does not pass through operands {got} together")
+
+
+def _passes(op: Operation, brings: frozenset[int], reducer: str, linear: Linearity) -> bool:
+    if reducer not in linear.reducers or not brings <= linear.operands:
+        return False
+    others = linear.operands - brings
+    if linear.joint:
+        return all(is_identity(op.operands[k], reducer) for k in others)
+    return len(brings) == 1
 
 
 def _partial(value: SSAValue) -> set[str]:
@@ -140,7 +146,7 @@ def _partial(value: SSAValue) -> set[str]:
     nest = owner.attributes.get(NEST) if isinstance(owner, Operation) else None
     if not isinstance(owner, Operation) or not isinstance(nest, NestAttr) or not nest.data:
         return set()
-    return partial_axes(nest.data, rule_of(owner), list(owner.results).index(value))
+    return partial_axes(nest.data, rule_of(owner), [*owner.results].index(cast("OpResult", value)))
 
 
 def _check_op(op: Operation, mesh: Mesh) -> None:
@@ -183,12 +189,13 @@ def _check_border(func: FuncOp, mesh: Mesh) -> None:
 def _check_carries(op: Operation, mesh: Mesh) -> None:
     carries = op.attributes.get(CARRIES)
     try:
-        if not isinstance(carries, ArrayAttr) or len(carries) != len(op.results):
+        nests = elements(carries)
+        if len(nests) != len(op.results):
             raise VerifyException(
                 f"nest form, but {CARRIES} does not have a nest for each of {len(op.results)} "
                 f"results, got: {carries}"
             )
-        for nest, result in zip(carries.data, op.results, strict=True):
+        for nest, result in zip(nests, op.results, strict=True):
             _check_identity(_nest(nest, "a carry"), result.type, mesh)
     except VerifyException as error:
         raise _at(op, str(error)) from error
@@ -237,19 +244,16 @@ def drop_empty_nests(module: ModuleOp) -> None:
     """Takes empty nests off arguments, results and carries."""
     for func in _functions(module):
         for name in ("arg_attrs", "res_attrs"):
-            given = func.properties.get(name)
-            if not isinstance(given, ArrayAttr):
-                continue
-            kept: list[DictionaryAttr] = []
-            for entry in given.data:
-                assert isinstance(entry, DictionaryAttr)
-                data = {k: v for k, v in entry.data.items() if (k, v) != (NEST, EMPTY)}
-                kept.append(DictionaryAttr(data))
+            kept = [_without_empty(entry) for entry in elements(func.properties.get(name))]
             if any(entry.data for entry in kept):
                 func.properties[name] = ArrayAttr(kept)
             else:
-                del func.properties[name]
+                func.properties.pop(name, None)
     for op in carriers(module):
-        carries = op.attributes.get(CARRIES)
-        if isinstance(carries, ArrayAttr) and all(nest == EMPTY for nest in carries.data):
-            del op.attributes[CARRIES]
+        if all(nest == EMPTY for nest in elements(op.attributes.get(CARRIES))):
+            op.attributes.pop(CARRIES, None)
+
+
+def _without_empty(entry: Attribute) -> DictionaryAttr:
+    assert isinstance(entry, DictionaryAttr)
+    return DictionaryAttr({k: v for k, v in entry.data.items() if (k, v) != (NEST, EMPTY)})

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException, VerifyException
@@ -39,7 +39,7 @@ from ..partir_dialect.partir_attributes import (
     ReduceAction,
     TileAttr,
 )
-from ..partir_dialect.partir_types import FORM, NEST, tensor, with_shape
+from ..partir_dialect.partir_types import FORM, NEST, elements, tensor, with_shape
 from ..partir_dialect.rules import rule_of
 from ..partir_dialect.rules.base import Rule
 from .generated import PLACED_REGIONS
@@ -253,9 +253,9 @@ def _global_size(
 def _ordered(op: Operation, entries: list[NestEntry]) -> list[NestEntry]:
     """The entries in the order that the op says, if it says one."""
     order = op.attributes.pop(ORDER, None)
-    if not isinstance(order, ArrayAttr):
+    if order is None:
         return entries
-    names = [axis.data if isinstance(axis, StringAttr) else "" for axis in order.data]
+    names = [axis.data if isinstance(axis, StringAttr) else "" for axis in elements(order)]
     if sorted(names) != sorted(entry.axis for entry in entries):
         raise _fail(op, f"{ORDER} names the axes of the loops around it, got: {names}")
     return sorted(entries, key=lambda entry: names.index(entry.axis))
@@ -309,7 +309,7 @@ def _result_mark(action: Action, cut: int | None) -> Mark | None:
 def _pending_entry(
     op: Operation, axis: str, marks: Sequence[Mark | None], exits: Sequence[set[Exit]]
 ) -> tuple[NestEntry, tuple[Mark | None, ...]]:
-    reducers = {mark.partial if mark is not None else None for mark in marks if mark is not None}
+    reducers = {mark.partial for mark in marks if mark is not None}
     reducer = next(iter(reducers))
     if len(reducers) != 1 or reducer is None:
         raise _fail(op, f"takes pending sums over {axis!r} together with slices along it")

@@ -1,7 +1,7 @@
 """Runs the `// RUN:` lines of the `.mlir` files here, in this process.
 
-The files are written for lit (`lit tests/filecheck` runs them too); a line is a pipe of `partir-opt`
-or `partir`, perhaps after `not`, perhaps with `2>&1`, that ends in `filecheck`.
+Written for lit (`lit tests/filecheck` runs them too): a line is a pipe of `partir-opt` or `partir`,
+perhaps after `not`, perhaps with `2>&1`, that ends in `filecheck`.
 """
 
 from __future__ import annotations
