@@ -17,7 +17,7 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 
-from ..engine.graph import main_of
+from ..engine.build import main_of
 from ..partir_dialect.errors import MismatchError, PartirError
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir_attributes import Border as WrittenBorder

@@ -19,7 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..cost.device import DEFAULT, Device, find_device
 from ..cost.estimate import Estimate, estimate
-from ..engine.graph import Graph, Source, build, pair
+from ..engine.build import Source, build
+from ..engine.graph import Graph, pair
 from ..engine.plan import Plan
 from ..engine.roles import Roles, donations, find_roles
 from ..engine.session import Session

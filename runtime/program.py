@@ -21,11 +21,11 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from ..engine.graph import main_of
+from ..engine.build import main_of
 from ..partir_dialect.dtypes import type_text
 from ..partir_dialect.errors import PartirError, ReadError
 from ..partir_dialect.names import argument_names, result_names
-from ..partir_dialect.reader import read_module
+from ..partir_dialect.reader import read_module, verify_module
 
 BYTECODE = b"ML\xefR"
 
@@ -57,12 +57,17 @@ class Program:
         return self._seconds[-1] if self._seconds else 0.0
 
     def module(self) -> ModuleOp:
-        """The module, for the caller to keep and change. Raises `ReadError`."""
+        """The module, for the caller to keep and change; verified when it is read first.
+
+        Raises `ReadError` for what is no valid module.
+        """
         return self._first.pop() if self._first else self._read()
 
     def _read(self) -> ModuleOp:
         start = time.perf_counter()
         module = read_module(self.text, self.filename)
+        if not self._seconds:
+            verify_module(module, self.text, self.filename)
         self._seconds.append(time.perf_counter() - start)
         return module
 

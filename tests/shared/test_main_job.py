@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -119,7 +120,12 @@ def test_the_generic_form_gives_the_same(programs: Path, name: str) -> None:
     generic = partitioned(programs, f"{name}.generic", "batch+megatron+zero3")
     assert generic.shardings == pretty.shardings
     assert generic.plan.counts() == pretty.plan.counts()
-    assert generic.spmd_text == pretty.spmd_text
+    assert nameless(generic.spmd_text) == nameless(pretty.spmd_text)
+
+
+def nameless(text: str) -> str:
+    """The text without the names of its values, which the two forms give differently."""
+    return re.sub(r"%\w+", "%", text)
 
 
 # --- what the text holds ------------------------------------------------------------------------

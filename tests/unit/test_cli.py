@@ -294,6 +294,17 @@ def test_a_broken_module(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "^" in lines[2]
 
 
+def test_a_module_with_wrong_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.mlir"
+    path.write_text(CHAIN.replace("%w1: tensor<8x16xf32>", "%w1: tensor<9x16xf32>"))
+    text = fault(capsys, "partition", str(path), *MESH)
+    assert text.startswith(f"{path}:4:") and "error: " in text
+    wrong = CHAIN.replace("8x16xf32", "9x16xf32")
+    path.write_text(wrong)
+    text = fault(capsys, "partition", str(path), *MESH)
+    assert text.startswith(f"{path}:4:") and "error: " in text
+
+
 def test_a_program_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "none.mlir")
     assert "No such file" in fault(capsys, "partition", path, *MESH)

@@ -70,3 +70,28 @@ def test_importing_partir_imports_no_jax() -> None:
     loaded = loaded_by("import partir; partir.read; partir.Mesh; partir.partition")
     assert "partir.runtime.program" in loaded
     assert not {"jax", "rich"} & loaded
+
+
+ALONE = """
+import importlib, pkgutil, sys
+import partir
+
+names = [m.name for m in pkgutil.walk_packages(partir.__path__, "partir.") if "bytecode" not in m.name]
+for name in names:
+    for loaded in [m for m in sys.modules if m.startswith("partir.")]:
+        del sys.modules[loaded]
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        print(name, type(error).__name__, error)
+print(len(names), "modules")
+"""
+
+
+def test_every_module_can_be_imported_first() -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ALONE], capture_output=True, text=True, check=True
+    )
+    lines = run.stdout.splitlines()
+    assert len(lines) == 1, run.stdout
+    assert int(lines[0].split()[0]) > 100
