@@ -176,10 +176,10 @@ class _Checker:
         check_options(action)
         self.target(action.target, variables)
         for option in action.options:
-            self.expr(option.value, variables)
             if option.name == "axis":
                 self.axes(option.value, variables)
-            elif isinstance(option.value, s.Text | s.Sequence) or (
+            self.expr(option.value, variables)
+            if (option.name == "dim" and isinstance(option.value, s.Text | s.Sequence)) or (
                 isinstance(option.value, s.Number) and not isinstance(option.value.value, int)
             ):
                 raise TacticError("a dimension is a whole number", span=option.value.span)
@@ -210,10 +210,18 @@ class _Checker:
                 self.argument(formal, expr, variables)
 
     def argument(self, formal: Formal, expr: s.Expr, variables: set[str]) -> None:
-        self.expr(expr, variables)
+        known = isinstance(expr, s.Name) and expr.name in variables
         if formal.kind in ("axis", "axes"):
             self.axes(expr, variables)
-        elif formal.kind in ("target", "one"):
+        elif formal.kind == "flag" and isinstance(expr, s.Name) and not known:
+            raise TacticError(
+                f"{formal.name} is true or false, got: {expr.name}",
+                span=expr.span,
+                name=expr.name,
+                candidates=("true", "false"),
+            )
+        self.expr(expr, variables)
+        if formal.kind in ("target", "one"):
             self.patterns(expr)
         elif formal.kind == "number" and isinstance(expr, s.Text | s.Sequence):
             raise TacticError(f"{formal.name} is a number", span=expr.span)

@@ -7,7 +7,7 @@ found and what would be right there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
@@ -19,34 +19,7 @@ from lark.lark import PostLex
 from ..partir_dialect.errors import Span, TacticError
 from .syntax import Script
 from .tree import build
-
-KEYWORDS = (
-    "mesh",
-    "device",
-    "import",
-    "include",
-    "tactic",
-    "expect",
-    "let",
-    "if",
-    "else",
-    "for",
-    "in",
-    "tile",
-    "replicate",
-    "stop",
-    "and",
-    "or",
-    "not",
-    "true",
-    "false",
-    "none",
-    "op",
-    "result",
-    "of",
-    "using",
-)
-STATEMENTS = (*KEYWORDS[:8], "for", "tile", "replicate", "stop")
+from .words import KEYWORDS, STATEMENTS
 
 _WORDS = {
     "_NL": "the end of the line",
@@ -176,14 +149,16 @@ def fault(error: UnexpectedInput, text: str, filename: str) -> TacticError:
 
 
 def _bad_character(error: UnexpectedCharacters, text: str, filename: str) -> TacticError:
-    offset = error.pos_in_stream
-    allowed = set(cast("set[str]", error.allowed or set()))
+    offset = cast("int", error.pos_in_stream)
+    allowed: set[str] = set(error.allowed or ())
     character = text[offset]
     span = Span.at(filename, text, offset)
     if character in "\"'":
         line = text[offset:].split("\n", 1)[0]
         span = Span.at(filename, text, offset, len(line))
         return TacticError(f"a string that does not end on its line: {line}", span=span)
+    if character == "[":
+        return TacticError("'[' is not closed on its line", span=span)
     word = _word_at(text, offset)
     if word:
         return _bad_token(Token("NAME", word, offset), offset, allowed, text, filename)
@@ -193,19 +168,20 @@ def _bad_character(error: UnexpectedCharacters, text: str, filename: str) -> Tac
 def _bad_token(
     token: Token, offset: int, expected: set[str], text: str, filename: str
 ) -> TacticError:
-    length = 1 if token.type in ("$END", "_NL") else max(1, len(token.value))
-    span = Span.at(filename, text, offset, length)
+    at_end = token.type in ("$END", "_NL")
+    span = Span.at(filename, text, offset, 1 if at_end else max(1, len(token.value)))
     first, at = _first_word(text, offset)
-    if at < offset and first not in KEYWORDS and "LPAR" in expected and "EQUAL" not in expected:
+    if expected == {"LPAR"} and at < offset and first not in KEYWORDS:
         return TacticError(
             f"no such statement: {first!r} (a tactic is called as {first}(…))",
             span=Span.at(filename, text, at, len(first)),
             name=first,
             candidates=STATEMENTS,
         )
-    got = _WORDS.get(token.type, repr(str(token))) if length == 1 else repr(str(token))
-    if token.type in ("$END", "_NL") or not str(token).strip():
-        got = _WORDS[token.type]
+    for applies, message in _SLIPS:
+        if applies(first, token.type, expected):
+            return TacticError(message, span=span)
+    got = _WORDS[token.type] if at_end else repr(str(token))
     opened = _unclosed(text, offset)
     hint = ""
     if opened is not None and token.type == "$END":
@@ -219,6 +195,23 @@ def _bad_token(
     )
 
 
+_SLIPS: tuple[tuple[Callable[[str, str, set[str]], bool], str], ...] = (
+    (
+        lambda first, got, expected: first in ("expect", "if") and got == "EQUAL",
+        "'=' gives a value, '==' compares",
+    ),
+    (
+        lambda first, got, expected: first in ("tile", "replicate", "stop") and got == "EQUAL",
+        "what to act on comes before the options: tile NAME dim=… axis=…",
+    ),
+    (
+        lambda first, got, expected: first == "else",
+        "`else` goes on the line of the '}' before it",
+    ),
+)
+"""Slips that deserve their own words, by first word of the statement, token found and expected."""
+
+
 def _literals(expected: set[str]) -> list[str]:
     words = {name.lower() for name in expected if name.lower() in KEYWORDS}
     if "ACTION" in expected:
@@ -228,7 +221,7 @@ def _literals(expected: set[str]) -> list[str]:
 
 def _list(expected: set[str]) -> str:
     """What would be right, in a few words; expression operators are left out as obvious."""
-    if {"ACTION", "TACTIC"} <= expected:
+    if {"ACTION", "NAME"} <= expected and "NUMBER" not in expected:
         return "a statement"
     obvious = {"SUM", "PRODUCT", "AND", "OR", "COMPARE"}
     if {"NUMBER", "STRING", "NAME", "LSQB"} <= expected:
@@ -238,7 +231,7 @@ def _list(expected: set[str]) -> str:
     words = [
         _WORDS.get(name, repr(name.lower()))
         for name in sorted(shown, key=lambda n: _ORDER.index(n) if n in _ORDER else 99)
-        if name not in ("_NL", "$END") or len(shown) < 4
+        if name != "$END" or "_NL" not in shown
     ]
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..partir_dialect.errors import Span, TacticError
-from .syntax import CallArgument, Expr, TacticDefinition
+from .syntax import CallArgument, Constant, Expr, TacticDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,19 @@ class Signature:
         return f"{self.name}({', '.join(parts)})"
 
 
-_KINDS = {"axis": "axis", "weights": "target", "inputs": "target", "vectors": "flag"}
+_KINDS = {"axis": "axis", "weights": "target", "inputs": "target"}
+
+
+def _kind(name: str, default: Expr | None) -> str:
+    if isinstance(default, Constant) and default.value is not None:
+        return "flag"
+    return _KINDS.get(name, "any")
 
 
 def signature_of(definition: TacticDefinition) -> Signature:
     """The signature of a tactic written in the language; kinds are known by common names."""
     formals = tuple(
-        Formal(p.name, _KINDS.get(p.name, "any"), p.default) for p in definition.parameters
+        Formal(p.name, _kind(p.name, p.default), p.default) for p in definition.parameters
     )
     return Signature("tactic", definition.name, formals, definition.doc)
 
@@ -66,7 +72,7 @@ def bind(
                 )
             if position >= len(names):
                 raise TacticError(
-                    f"{what} takes at most {len(names)} arguments: {signature.text}",
+                    f"too many arguments, {what} takes {len(names)}: {signature.text}",
                     span=argument.span,
                 )
             name = names[position]

@@ -11,6 +11,7 @@ from lark import Token, Tree
 from ..partir_dialect.errors import Span, TacticError
 from . import syntax as s
 from .units import UNITS, parse_number
+from .words import KEYWORDS
 
 Parsed = Any
 """A tree or a token of Lark's, which has no types worth the name."""
@@ -33,10 +34,8 @@ def _trees(tree: Parsed) -> list[Parsed]:
     return [child for child in tree.children if _is_tree(child)]
 
 
-def _names(tree: Parsed) -> list[str]:
-    return [
-        str(child) for child in tree.children if isinstance(child, Token) and child.type == "NAME"
-    ]
+def _names(tree: Parsed) -> list[Token]:
+    return [child for child in tree.children if isinstance(child, Token) and child.type == "NAME"]
 
 
 def _unquote(token: Token) -> str:
@@ -77,6 +76,14 @@ class _Builder:
             lines.append(self.docs[line])
             line += 1
         return "\n".join(lines)
+
+    def new_name(self, token: Token) -> str:
+        """A name that the script gives: a plain word that is no word of the language."""
+        if str(token) in KEYWORDS:
+            raise TacticError(f"a word of the language is no name: {token}", span=self.span(token))
+        if "." in token:
+            raise TacticError(f"a new name has no '.' in it: {token}", span=self.span(token))
+        return str(token)
 
     # --- statements -----------------------------------------------------------------------------
 
@@ -126,9 +133,9 @@ class _Builder:
                     f"parameter named twice in tactic {name}: {str(token)!r}", span=self.span(token)
                 )
             value = self.expr(default[0]) if default else None
-            parameters.append(s.Parameter(str(token), value, span=self.span(token)))
+            parameters.append(s.Parameter(self.new_name(token), value, span=self.span(token)))
         return s.TacticDefinition(
-            str(name),
+            self.new_name(name),
             tuple(parameters),
             self.block(rest[-1]),
             self.doc_above(tree.meta.line),
@@ -146,7 +153,7 @@ class _Builder:
 
     def let(self, tree: Parsed) -> s.Let:
         name, value = tree.children
-        return s.Let(str(name), self.expr(value), span=self.span(name))
+        return s.Let(self.new_name(name), self.expr(value), span=self.span(name))
 
     def if_(self, tree: Parsed) -> s.If:
         condition, then, *otherwise = tree.children
@@ -165,7 +172,7 @@ class _Builder:
     def for_(self, tree: Parsed) -> s.For:
         *targets, body = _trees(tree)
         return s.For(
-            tuple(_names(tree)),
+            tuple(self.new_name(name) for name in _names(tree)),
             tuple(self.target(target) for target in targets),
             self.block(body),
             span=self.span(tree),

@@ -1,0 +1,31 @@
+"""Which words does the language keep for itself?"""
+
+from __future__ import annotations
+
+KEYWORDS = (
+    "mesh",
+    "device",
+    "import",
+    "include",
+    "tactic",
+    "expect",
+    "let",
+    "if",
+    "else",
+    "for",
+    "in",
+    "tile",
+    "replicate",
+    "stop",
+    "and",
+    "or",
+    "not",
+    "true",
+    "false",
+    "none",
+    "op",
+    "result",
+    "of",
+    "using",
+)
+STATEMENTS = (*KEYWORDS[:8], "for", "tile", "replicate", "stop")
