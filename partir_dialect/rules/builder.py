@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import gcd
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
+from ..quant import QuantizedType
 from .base import Dims, Factor, Kind, Linearity, Rule
 
 Shape = tuple[int, ...]
@@ -43,18 +44,37 @@ def shape_of(type_: Attribute) -> Shape:
     return ()
 
 
+def is_quantised(type_: Attribute) -> bool:
+    """Whether the elements are quantised: sums of such numbers round and saturate."""
+    return isinstance(type_, TensorType) and isinstance(
+        cast("TensorType[Attribute]", type_).element_type, QuantizedType
+    )
+
+
+def has_own_scales(type_: Attribute) -> bool:
+    """Whether a quantised type has scales along a dimension, so that a tile has another type."""
+    return is_quantised(type_) and "{" in str(cast("Any", type_).element_type.data)
+
+
 class RuleBuilder:
     """Collects the factors of one op.
 
     Factors of one dimension are given major to minor. Dimensions of one element have no factor; a
-    dimension of unknown size has none either, and blocks those that would share one with it.
+    dimension of unknown size has none either, and blocks those that would share one with it. So
+    does a value with scales along a dimension; and quantised numbers are not summed in parts.
     """
 
-    __slots__ = ("_dims", "_factors", "operands", "results")
+    __slots__ = ("_dims", "_factors", "_quantised", "_whole", "operands", "results")
 
     def __init__(self, op: Operation) -> None:
         self.operands: list[Shape] = [shape_of(value.type) for value in op.operands]
         self.results: list[Shape] = [shape_of(value.type) for value in op.results]
+        types = ([v.type for v in op.operands], [v.type for v in op.results])
+        self._quantised = any(is_quantised(type_) for side in types for type_ in side)
+        self._whole: set[tuple[bool, int]] = set()
+        if self._quantised:
+            for is_result, side in zip((False, True), types, strict=True):
+                self._whole |= {(is_result, k) for k, t in enumerate(side) if has_own_scales(t)}
         self._factors: list[Factor] = []
         self._dims: tuple[list[list[tuple[int, ...]]], list[list[tuple[int, ...]]]] = (
             [[()] * len(shape) for shape in self.operands],
@@ -78,10 +98,15 @@ class RuleBuilder:
         if size <= 1:
             return
         number = len(self._factors)
+        if self._quantised and self._cannot_tile(reducer, places):
+            kind, reducer, rewrite = Kind.BLOCKED, None, None
         self._factors.append(Factor(size, kind, reducer, rewrite))
         for is_result, value, dim in places:
             dims = self._dims[is_result][value]
             dims[dim] = (*dims[dim], number)
+
+    def _cannot_tile(self, reducer: str | None, places: tuple[Place, ...]) -> bool:
+        return reducer is not None or any(place[:2] in self._whole for place in places)
 
     def join(
         self,
@@ -95,7 +120,7 @@ class RuleBuilder:
         Only a SPECIAL factor may join dimensions of different sizes.
         """
         sizes = [self.size(place) for place in places]
-        if min(sizes) < 0:
+        if min(sizes) < 0 or (self._quantised and self._cannot_tile(reducer, places)):
             return
         size = max(sizes)
         if size <= 1:
@@ -123,7 +148,7 @@ class RuleBuilder:
             tuple(self._factors),
             _frozen(self._dims[False]),
             _frozen(self._dims[True]),
-            tuple(linear),
+            () if self._quantised else tuple(linear),
         )
 
 

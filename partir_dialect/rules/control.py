@@ -17,7 +17,6 @@ _SHAPES_AT_RUN_TIME = (
     "get_dimension_size real_dynamic_slice set_dimension_size"
 ).split()
 _TUPLES = "get_tuple_element tuple".split()
-_QUANTISED = "uniform_dequantize uniform_quantize".split()
 _SDY = (
     "all_gather all_reduce all_slice all_to_all collective_permute data_flow_edge "
     "func_data_flow_edge manual_computation mesh named_computation reduce_scatter "
@@ -30,7 +29,6 @@ REASONS: dict[str, str] = {
     **dict.fromkeys((f"stablehlo.{n}" for n in _DEVICES), "device-local already"),
     **dict.fromkeys((f"stablehlo.{n}" for n in _SHAPES_AT_RUN_TIME), "sizes known at run time"),
     **dict.fromkeys((f"stablehlo.{n}" for n in _TUPLES), "tuples have no dimensions"),
-    **dict.fromkeys((f"stablehlo.{n}" for n in _QUANTISED), "scales may differ along a dimension"),
     **dict.fromkeys((f"sdy.{n}" for n in _SDY), "device-local already, or no computation"),
     "chlo.scan": "control flow or a call",
 }

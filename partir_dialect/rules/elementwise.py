@@ -24,7 +24,7 @@ _STABLEHLO = (
     "exponential exponential_minus_one floor imag is_finite log log_plus_one logistic map maximum "
     "minimum multiply negate not or popcnt power real reduce_precision remainder "
     "round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic "
-    "shift_right_logical sign sine sqrt subtract tan tanh xor"
+    "shift_right_logical sign sine sqrt subtract tan tanh uniform_dequantize uniform_quantize xor"
 ).split()
 _CHLO = (
     "_asin_acos_kernel acos acosh asin asinh atan atanh bessel_i1e conj constant_like cosh digamma "

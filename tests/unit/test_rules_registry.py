@@ -61,12 +61,9 @@ def test_every_op_has_a_row(name: str) -> None:
 def test_every_op_with_factors_has_an_instance() -> None:
     instances = {op.name for op in read_module(TABLE.read_text()).walk()}
     without = {n for n in op_names() if n.split(".")[0] != "sdy"} - instances - REASONS.keys()
-    assert without <= {
-        "chlo._asin_acos_kernel",
-        "chlo.constant",
-        "chlo.constant_like",
-        "chlo.mulhi",
-    }
+    chlo = {f"chlo.{name}" for name in ("_asin_acos_kernel", "constant", "constant_like", "mulhi")}
+    quantised = {"stablehlo.uniform_dequantize", "stablehlo.uniform_quantize"}  # tested below
+    assert without <= chlo | quantised
 
 
 def test_an_unknown_op_is_blocked() -> None:
@@ -83,6 +80,40 @@ def test_dimensions_of_unknown_size_have_no_factor() -> None:
       return %r : tensor<?x4xf32> }""")
     check_rule(op, rule_of(op))
     assert rule_text(rule_of(op)) == "1 i -> 1 i"
+
+
+# --- quantised numbers --------------------------------------------------------------------------
+
+SCALED = "!quant.uniform<i8:f32, 0.5>"
+SCALED_BY_COLUMN = "!quant.uniform<i8:f32:1, {0.5, 0.25}>"
+
+
+@pytest.mark.parametrize("element", [SCALED, SCALED_BY_COLUMN])
+def test_a_tile_of_a_value_with_own_scales_would_have_another_type(element: str) -> None:
+    for name, source, target in (
+        ("uniform_quantize", "f32", element),
+        ("uniform_dequantize", element, "f32"),
+    ):
+        op = last_op(f"""func.func @main(%x: tensor<4x2x{source}>) -> tensor<4x2x{target}> {{
+          %r = stablehlo.{name} %x : (tensor<4x2x{source}>) -> tensor<4x2x{target}>
+          return %r : tensor<4x2x{target}> }}""")
+        check_rule(op, rule_of(op))
+        assert rule_text(rule_of(op)) == ("i j -> i j" if element == SCALED else "_ _ -> _ _")
+
+
+def test_quantised_numbers_are_not_summed_in_parts() -> None:
+    left, right, result = (f"tensor<{shape}x{SCALED}>" for shape in ("4x6", "6x8", "4x8"))
+    op = last_op(f"""func.func @main(%x: {left}, %y: {right}) -> {result} {{
+      %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+        : ({left}, {right}) -> {result}
+      return %r : {result} }}""")
+    assert rule_text(rule_of(op)) == "i _, _ j -> i j"
+    assert rule_of(op).linear == ()
+    op = last_op(f"""func.func @main(%x: {left}, %y: {left}) -> {left} {{
+      %r = stablehlo.add %x, %y : {left}
+      return %r : {left} }}""")
+    assert rule_text(rule_of(op)) == "i j, i j -> i j"
+    assert rule_of(op).linear == ()
 
 
 # --- the check ----------------------------------------------------------------------------------
@@ -240,6 +271,41 @@ def test_a_registration_comes_before_what_is_known() -> None:
     assert rule_text(rule_of(op)) == "i j -> i j"
     register_custom_call("mhlo.erf", "i _ -> i _")
     assert rule_text(rule_of(op)) == "i _ -> i _"
+
+
+def call_with(rule: str) -> Operation:
+    left, right, result = (f"tensor<{shape}xf32>" for shape in ("4x6", "6x8", "4x8"))
+    return last_op(f"""func.func @main(%x: {left}, %y: {right}) -> {result} {{
+      %r = "stablehlo.custom_call"(%x, %y) <{{call_target_name = "my.matmul"}}>
+        {{sdy.sharding_rule = #sdy.op_sharding_rule<{rule}>}} : ({left}, {right}) -> {result}
+      return %r : {result} }}""")
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_rule_written_on_a_call_comes_after_a_registered_one() -> None:
+    op = call_with("([i, k], [k, j])->([i, j]) {i=4, j=8, k=6} reduction={k}, custom")
+    assert rule_text(rule_of(op)) == "i j, j k -> i k where j = add"
+    register_custom_call("my.*", "i _, _ j -> i j")
+    assert rule_text(rule_of(op)) == "i _, _ j -> i j"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("([i, k], [k, j])->([i, j]) {i=4, j=8, k=6}, custom", "i j, j k -> i k where j = blocked"),
+        ("([i, k], [l, m])->([i, j]) {i=4, j=8, k=6, l=6, m=8}, custom", "i _, _ _ -> i _"),
+        ("([i, k], [l, j])->([i, j]) {i=4, j=8, k=6, l=6} need_replication={j}, custom",
+         "i _, _ j -> i j where j = blocked"),
+    ],
+)  # fmt: skip
+def test_what_a_written_rule_does_not_promise_is_blocked(written: str, shown: str) -> None:
+    assert rule_text(rule_of(call_with(written))) == shown
+
+
+def test_a_written_rule_that_does_not_fit_is_an_error() -> None:
+    op = call_with("([i, k], [k, j])->([i, j]) {i=4, j=7, k=6} reduction={k}, custom")
+    with pytest.raises(RuleError, match="of size 8 has factors of size: 7"):
+        rule_of(op)
 
 
 def test_a_malformed_string_is_refused_when_registered() -> None:
