@@ -6,10 +6,12 @@ every element takes at least one byte in NumPy, `element_bytes` gives what a dev
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import ml_dtypes
 import numpy as np
 from xdsl.dialects import builtin
-from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, Signedness
+from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute
 
 from .errors import PartirError
@@ -62,6 +64,21 @@ def _unsupported(element_type: Attribute) -> PartirError:
     return PartirError(f"no NumPy dtype for element type, got: {element_type}")
 
 
+def integer_facts(element_type: Attribute) -> tuple[int, bool] | None:
+    """Width in bits and whether unsigned, if this is an integer type."""
+    if not isinstance(element_type, IntegerType):
+        return None
+    integer = cast("IntegerType[int, Signedness]", element_type)
+    return integer.width.data, integer.signedness.data == Signedness.UNSIGNED
+
+
+def complex_part(element_type: Attribute) -> Attribute | None:
+    """The type of the real part, if this is a complex type."""
+    if not isinstance(element_type, ComplexType):
+        return None
+    return cast("ComplexType[Any]", element_type).element_type
+
+
 def numpy_dtype(element_type: Attribute) -> np.dtype[np.generic]:
     """The dtype that holds one element: f32 → float32, bf16 → ml_dtypes.bfloat16, i1 → bool.
 
@@ -69,14 +86,12 @@ def numpy_dtype(element_type: Attribute) -> np.dtype[np.generic]:
     """
     if row := _FLOAT_ROWS.get(element_type):
         return row[1]
-    if isinstance(element_type, IntegerType):
-        unsigned = element_type.signedness.data == Signedness.UNSIGNED
-        if (dtype := _integer_dtype(element_type.width.data, unsigned)) is not None:
-            return dtype
+    if (facts := integer_facts(element_type)) and (dtype := _integer_dtype(*facts)) is not None:
+        return dtype
     if isinstance(element_type, IndexType):
         return np.dtype(np.int64)
-    if isinstance(element_type, ComplexType):
-        part = numpy_dtype(element_type.element_type)
+    if (real := complex_part(element_type)) is not None:
+        part = numpy_dtype(real)
         if part == np.float32:
             return np.dtype(np.complex64)
         if part == np.float64:
@@ -113,6 +128,15 @@ def element_type(dtype: np.dtype[np.generic] | type[np.generic]) -> Attribute:
     raise PartirError(f"no StableHLO element type for NumPy dtype, got: {np.dtype(dtype)}")
 
 
+def real_part(tensor_type: Attribute) -> Attribute | None:
+    """tensor<2xcomplex<f32>> → tensor<2xf32>; nothing for other types."""
+    if not isinstance(tensor_type, TensorType):
+        return None
+    tensor = cast("TensorType[Attribute]", tensor_type)
+    part = complex_part(tensor.element_type)
+    return None if part is None else TensorType(part, tensor.get_shape(), tensor.encoding)
+
+
 def element_bytes(element_type: Attribute) -> float:
     """Bytes an element takes on a device: f32 4, i1 1 (one byte), i4 0.5, complex<f32> 8.
 
@@ -120,13 +144,13 @@ def element_bytes(element_type: Attribute) -> float:
     """
     if row := _FLOAT_ROWS.get(element_type):
         return 4.0 if row[0] == "tf32" else row[2] / 8
-    if isinstance(element_type, IntegerType):
-        width = element_type.width.data
+    if facts := integer_facts(element_type):
+        width = facts[0]
         return 1.0 if width == 1 else width / 8
     if isinstance(element_type, IndexType):
         return 8.0
-    if isinstance(element_type, ComplexType):
-        return 2 * element_bytes(element_type.element_type)
+    if (real := complex_part(element_type)) is not None:
+        return 2 * element_bytes(real)
     raise PartirError(f"element type has no size, got: {element_type}")
 
 

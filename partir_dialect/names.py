@@ -7,8 +7,10 @@ Argument names come from JAX's locations (`params['layer_0']['wq']`), result nam
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     CallSiteLoc,
     DictionaryAttr,
     FileLineColLoc,
@@ -43,7 +45,7 @@ def _name_of(location: Attribute) -> str | None:
     if isinstance(location, NameLoc):
         return location.desc.data
     if isinstance(location, FusedLoc):
-        for part in location.locations:  # type: ignore[attr-defined]
+        for part in cast("ArrayAttr[Attribute]", location.locations):
             if (name := _name_of(part)) is not None:
                 return name
     return None
@@ -103,7 +105,7 @@ def _place(location: Attribute) -> tuple[str, str]:
     if isinstance(location, CallSiteLoc):
         return _place(location.callee)
     if isinstance(location, FusedLoc):
-        for part in location.locations:  # type: ignore[attr-defined]
+        for part in cast("ArrayAttr[Attribute]", location.locations):
             place, scope = _place(part)
             if place or scope:
                 return place, scope

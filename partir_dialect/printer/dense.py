@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import (
-    ComplexType,
     DenseIntOrFPElementsAttr,
     IndexType,
-    IntegerType,
-    Signedness,
 )
 from xdsl.ir import Attribute
 
-from ..dtypes import numpy_dtype
+from ..dtypes import complex_part, integer_facts, numpy_dtype
 from ..reader.dense import element_size, narrow
 
 _HEX_FROM = 100
@@ -51,8 +48,8 @@ def float_text(data: bytes, element: Attribute) -> str:
 
 def _integer_texts(data: bytes, element: Attribute) -> list[str]:
     size = element_size(element)
-    unsigned = isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
-    if isinstance(element, IntegerType) and element.width.data == 1:
+    width, unsigned = integer_facts(element) or (64, False)
+    if width == 1:
         return ["true" if byte else "false" for byte in data]
     if size <= 8:
         return [str(v) for v in np.frombuffer(data, f"{'u' if unsigned else 'i'}{size}").tolist()]
@@ -62,11 +59,11 @@ def _integer_texts(data: bytes, element: Attribute) -> list[str]:
 
 def element_texts(data: bytes, element: Attribute) -> list[str]:
     """Each element of a constant as MLIR writes it."""
-    if isinstance(element, ComplexType):
-        parts = element_texts(data, element.element_type)
+    if (real := complex_part(element)) is not None:
+        parts = element_texts(data, real)
         pairs = zip(parts[::2], parts[1::2], strict=True)
-        return [f"({real},{imaginary})" for real, imaginary in pairs]
-    if isinstance(element, IntegerType | IndexType):
+        return [f"({left},{right})" for left, right in pairs]
+    if integer_facts(element) or isinstance(element, IndexType):
         return _integer_texts(data, element)
     size = element_size(element)
     return [float_text(data[s : s + size], element) for s in range(0, len(data), size)]
@@ -74,8 +71,9 @@ def element_texts(data: bytes, element: Attribute) -> list[str]:
 
 def _blob(data: bytes, element: Attribute) -> bytes:
     """The bytes as MLIR keeps them: integers below eight bits are not sign-extended."""
-    if isinstance(element, IntegerType) and element.width.data < 8:
-        mask = (1 << element.width.data) - 1
+    width, _ = integer_facts(element) or (8, False)
+    if width < 8:
+        mask = (1 << width) - 1
         return bytes(byte & mask for byte in data)
     return data
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
+from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from ..constants import to_numpy
+from ..dtypes import real_part
 from ..formats import (
     Body,
     Field,
@@ -272,20 +273,49 @@ def _exmy(writer: AttributeWriter, exponent: Any, mantissa: Any) -> str:
     return f"e{exponent.value.data}m{mantissa.value.data}"
 
 
+def _number(writer: AttributeWriter, value: Any) -> str:
+    return str(value.value.data)
+
+
+def _bool(writer: AttributeWriter, value: Any) -> str:
+    return "true" if value.value.data else "false"
+
+
+def _string(writer: AttributeWriter, value: Any) -> str:
+    return quoted(value.data)
+
+
+def _symbol(writer: AttributeWriter, value: Any) -> str:
+    return symbol_text(value.data)
+
+
+def _reference(writer: AttributeWriter, value: Any) -> str:
+    return writer.text(value)
+
+
+def _word(writer: AttributeWriter, value: Any, *words: str) -> str:
+    index: int = value.value.data
+    return words[index]
+
+
+def _shape(writer: AttributeWriter, value: Any) -> str:
+    return str(to_numpy(value).tolist())
+
+
 FIELD_TEXTS: dict[str, Callable[..., str]] = {
-    "i64": lambda writer, value: str(value.value.data),
-    "i32": lambda writer, value: str(value.value.data),
-    "bool": lambda writer, value: "true" if value.value.data else "false",
-    "string": lambda writer, value: quoted(value.data),
-    "symbol": lambda writer, value: symbol_text(value.data),
-    "symbol_reference": lambda writer, value: writer.text(value),
-    "enum": lambda writer, value, *words: words[value.value.data],
+    "i64": _number,
+    "i32": _number,
+    "bool": _bool,
+    "string": _string,
+    "symbol": _symbol,
+    "symbol_reference": _reference,
+    "enum": _word,
     "i64s": _integers,
     "exmy": _exmy,
     "precisions": _precisions,
     "ranges": _ranges,
     "dot": _dot,
-    "shape": lambda writer, value: str(to_numpy(value).tolist()),
+    "shape": _shape,
 }
 
 
@@ -342,12 +372,9 @@ def _select(writer: AttributeWriter, op: Operation) -> str | None:
 
 def _complex(writer: AttributeWriter, op: Operation) -> str | None:
     result = op.results[0].type if len(op.results) == 1 else None
-    if isinstance(result, TensorType) and isinstance(result.element_type, ComplexType):
-        part = TensorType(
-            cast(Any, result.element_type).element_type, result.get_shape(), result.encoding
-        )
-        if _operand_types(op) == [part, part]:
-            return f" : {writer.text(result)}"
+    part = None if result is None else real_part(result)
+    if result is not None and part is not None and _operand_types(op) == [part, part]:
+        return f" : {writer.text(result)}"
     return _function(writer, op)
 
 

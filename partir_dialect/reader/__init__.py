@@ -2,7 +2,8 @@
 
 `scanner` moves over the text, `types`, `dense` and `attributes` read what stands for itself,
 `values` keeps names, `operations` reads the generic form, `pretty` and `special` the pretty
-one, `templates` makes an op again whose line has been read before, and `verify` says where an op is at fault.
+one, `templates` makes an op again whose line has been read before, and `verify` says where in
+the text an op is at fault.
 """
 
 from __future__ import annotations

@@ -26,11 +26,9 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntAttr,
     IntegerAttr,
-    IntegerType,
     LocationAttr,
     NameLoc,
     NoneAttr,
-    Signedness,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
@@ -41,7 +39,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ..constants import dense_attribute
-from ..dtypes import FLOAT_TYPES, numpy_dtype, type_text
+from ..dtypes import FLOAT_TYPES, integer_facts, numpy_dtype, type_text
 from ..raw import RawAttr, file_range
 from .dense import (
     BadConstant,
@@ -251,18 +249,17 @@ class AttributeReader(TypeReader):
             if not is_float and "x" not in text:
                 raise BadConstant(f"expected a float literal of type {type_text(type_)}")
             return float_attribute(float_values([text], type_), type_)
-        if not isinstance(type_, IntegerType | IndexType):
+        facts = integer_facts(type_)
+        if facts is None and not isinstance(type_, IndexType):
             raise BadConstant(f"a number cannot have this type, got: {type_}")
         if is_float:
             raise BadConstant(f"expected an integer literal of type {type_}, got: {text[:60]}")
         data = integer_values([text], type_)
-        signed = not (
-            isinstance(type_, IntegerType) and type_.signedness.data == Signedness.UNSIGNED
-        )
-        value = int.from_bytes(data, "little", signed=signed)
+        _, unsigned = facts or (64, False)
+        value = int.from_bytes(data, "little", signed=not unsigned)
         if type_ == i1:
             value = -(value & 1)
-        return IntegerAttr(value, type_)
+        return cast(Attribute, IntegerAttr(value, cast(IndexType, type_)))
 
     # Words
 
@@ -288,10 +285,10 @@ class AttributeReader(TypeReader):
             texts = self.comma_list(">", lambda: self.need(word, "a number")[0])
         else:
             self.expect(">", "at the end of an array")
-        if isinstance(element, IntegerType) and element.width.data not in (1, 8, 16, 32, 64):
+        if (facts := integer_facts(element)) and facts[0] not in (1, 8, 16, 32, 64):
             self.fail(f"element type of an array must be i1, i8, … i64, got: {element}", start)
         try:
-            if isinstance(element, IntegerType):
+            if facts:
                 data = integer_values(texts, element) if texts else b""
             elif element in _FLOATS:
                 data = float_values(texts, element) if texts else b""
@@ -401,15 +398,12 @@ class AttributeReader(TypeReader):
                 return found
         self.expect_word("loc")
         self.expect("(")
-        at = self.pos
         self._late_aliases += 1
         found = self.location_body()
         self._late_aliases -= 1
         self.expect(")", "at the end of a location")
         if quick is not None and self.pos == quick.end():
             self.location_memo[quick[1]] = found
-        if not isinstance(found, LocationAttr):
-            self.fail(f"expected a location, got: {found}", at)
         return found
 
     def location_body(self) -> LocationAttr:
@@ -516,7 +510,8 @@ class AttributeReader(TypeReader):
             metadata = self.attribute()
             self.expect(">")
         self.expect("[")
-        return FusedLoc(self.comma_list("]", self.location_body), metadata)
+        parts: list[Attribute] = [*self.comma_list("]", self.location_body)]
+        return FusedLoc(ArrayAttr(parts), metadata)
 
     def location_attribute(self) -> Attribute:
         return cast(Attribute, self.location())

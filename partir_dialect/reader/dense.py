@@ -12,10 +12,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ComplexType, IndexType, IntegerType, Signedness
+from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute
 
-from ..dtypes import FLOAT_TYPES, numpy_dtype, type_text
+from ..dtypes import FLOAT_TYPES, complex_part, integer_facts, numpy_dtype, type_text
 from ..errors import PartirError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -39,7 +39,7 @@ def narrow(values: Array, dtype: np.dtype[Any]) -> Array:
     `ml_dtypes` rounds twice (through float32); rounding to odd first makes that harmless.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if dtype in (np.float64, np.float32, np.float16):
+        if dtype.name in ("float64", "float32", "float16"):
             return values.astype(dtype)
         single = values.astype(np.float32)
         back = single.astype(np.float64)
@@ -91,10 +91,7 @@ def _integer(text: str) -> int:
 
 def integer_values(texts: Sequence[str], element: Attribute) -> bytes:
     """Bytes of integer literals, sign-extended to whole bytes; i1 gives 0 or 1."""
-    width, unsigned = 64, False
-    if isinstance(element, IntegerType):
-        width = element.width.data
-        unsigned = element.signedness.data == Signedness.UNSIGNED
+    width, unsigned = integer_facts(element) or (64, False)
     if width != 1 and (bad := next((t for t in texts if t in _BOOLS), None)) is not None:
         raise BadConstant(f"only i1 has the values true and false, got: {bad}")
     values = [_integer(text) for text in texts]
@@ -122,14 +119,14 @@ def pack_integers(values: Sequence[int], width: int, unsigned: bool) -> bytes:
 
 
 def _literal_bytes(texts: Sequence[str], element: Attribute) -> bytes:
-    if isinstance(element, ComplexType):
+    if (real := complex_part(element)) is not None:
         parts = [part.strip() for text in texts for part in text.split(";")]
         if len(parts) != 2 * len(texts):
             raise BadConstant("a complex constant needs pairs (real, imaginary)")
-        return _literal_bytes(parts, element.element_type)
+        return _literal_bytes(parts, real)
     if any(";" in text for text in texts):
         raise BadConstant(f"unexpected pair in a constant of type {type_text(element)}")
-    if isinstance(element, IntegerType | IndexType):
+    if integer_facts(element) or isinstance(element, IndexType):
         return integer_values(texts, element)
     if element in _FLOATS:
         return float_values(texts, element)
@@ -145,10 +142,10 @@ def _skeleton(shape: Sequence[int]) -> str:
 
 def element_size(element: Attribute) -> int:
     """Bytes one element takes in a constant's data."""
-    if isinstance(element, ComplexType):
-        return 2 * element_size(element.element_type)
-    if isinstance(element, IntegerType):
-        return max(1, 1 << ((element.width.data + 7) // 8 - 1).bit_length())
+    if (real := complex_part(element)) is not None:
+        return 2 * element_size(real)
+    if facts := integer_facts(element):
+        return max(1, 1 << ((facts[0] + 7) // 8 - 1).bit_length())
     return numpy_dtype(element).itemsize
 
 
@@ -197,9 +194,8 @@ def blob_bytes(text: str, shape: Sequence[int], element: Attribute) -> bytes:
         size = element_size(element)
     except PartirError as error:
         raise BadConstant(error.message) from error
-    if isinstance(element, IntegerType) and element.width.data < 8:
-        unsigned = element.signedness.data == Signedness.UNSIGNED
-        data = pack_integers(list(data), element.width.data, unsigned)
+    if (facts := integer_facts(element)) and facts[0] < 8:
+        data = pack_integers(list(data), *facts)
     if len(data) == size:
         return data
     if len(data) != size * count:

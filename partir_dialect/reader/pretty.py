@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    ComplexType,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
@@ -25,6 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from ..dtypes import real_part
 from ..formats import (
     Body,
     Dictionary,
@@ -43,7 +43,7 @@ _EXMY = re.compile(r"e(\d+)m(\d+)")
 class PrettyReader(OperationReader):
     """The part of the reader that knows pretty forms."""
 
-    special: dict[str, Callable[[Any, Draft], None]]
+    special: ClassVar[dict[str, Callable[[Any, Draft], None]]]
 
     def pretty(self, name: str, at: int) -> Draft:
         """An op whose bare name has just been read."""
@@ -236,11 +236,9 @@ def _complex(reader: PrettyReader, draft: Draft) -> None:
         reader.function_types(draft)
         return
     result = reader.type_()
-    if not (isinstance(result, TensorType) and isinstance(result.element_type, ComplexType)):
+    part = real_part(result)
+    if part is None:
         reader.fail(f"expected a tensor of complex numbers, got: {result}")
-    part = TensorType(
-        cast(Any, result.element_type).element_type, result.get_shape(), result.encoding
-    )
     reader.set_types(draft, [part, part], [result])
 
 
@@ -387,14 +385,30 @@ def _shape(reader: PrettyReader) -> list[Attribute]:
     return [reader.dense_of(str(values) if values else "", False, type_, at)]
 
 
+def _i64s(reader: PrettyReader) -> list[Attribute]:
+    return [reader.i64_array()]
+
+
+def _string(reader: PrettyReader) -> list[Attribute]:
+    return [StringAttr(reader.string())]
+
+
+def _symbol(reader: PrettyReader) -> list[Attribute]:
+    return [StringAttr(reader.symbol_name())]
+
+
+def _reference(reader: PrettyReader) -> list[Attribute]:
+    return [reader.symbol()]
+
+
 CODECS: dict[str, Callable[..., list[Attribute]]] = {
     "i64": _integer(i64),
     "i32": _integer(i32),
-    "i64s": lambda reader: [reader.i64_array()],
+    "i64s": _i64s,
     "bool": _bool,
-    "string": lambda reader: [StringAttr(reader.string())],
-    "symbol": lambda reader: [StringAttr(reader.symbol_name())],
-    "symbol_reference": lambda reader: [reader.symbol()],
+    "string": _string,
+    "symbol": _symbol,
+    "symbol_reference": _reference,
     "enum": _enumeration,
     "exmy": _exmy,
     "precisions": _precisions,

@@ -7,6 +7,7 @@ Modules, functions, constants, and the StableHLO ops whose syntax fits no row of
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -17,7 +18,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     TensorType,
-    TypedAttribute,
     i1,
     i32,
     i64,
@@ -113,7 +113,7 @@ def constant(reader: PrettyReader, draft: Draft) -> None:
     reader.attribute_dictionary(draft)
     at = reader.pos
     value = reader.attribute()
-    type_ = value.type if isinstance(value, TypedAttribute) else None
+    type_: Attribute | None = getattr(value, "type", None)
     if type_ is None:
         reader.fail("expected a constant with a type", at)
     if reader.accept("->"):
@@ -157,7 +157,7 @@ def reduce(reader: PrettyReader, draft: Draft) -> None:
 def _scalar(reader: PrettyReader, type_: Attribute, at: int) -> Attribute:
     if not isinstance(type_, TensorType):
         reader.fail(f"expected a tensor, got: {type_}", at)
-    return TensorType(type_.element_type, [])
+    return TensorType(cast("TensorType[Attribute]", type_).element_type, [])
 
 
 def _applied(reader: PrettyReader, draft: Draft, name: str, at: int) -> Region:

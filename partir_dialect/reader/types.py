@@ -12,6 +12,7 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     ComplexType,
     FunctionType,
     IndexType,
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import (
     UnregisteredAttr,
     VectorType,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
@@ -195,7 +196,7 @@ class TypeReader(Scanner):
 
     def tuple_type(self, start: int) -> Attribute:
         self.expect("<")
-        return TupleType(self.comma_list(">", self.type_))
+        return TupleType(ArrayAttr(cast("list[TypeAttribute]", self.comma_list(">", self.type_))))
 
     def vector_type(self, start: int) -> Attribute:
         self.expect("<")

@@ -7,12 +7,14 @@ that a good text pays nothing for it.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ..errors import ReadError, Span
 from ..printer.generic import op_name
+from ..sdy_checks import check_function_shardings
 from .module import ModuleReader, reading_context
 
 
@@ -33,6 +35,8 @@ def _fault(op: Operation) -> str | None:
     """Why an op is not valid, apart from the ops inside it."""
     try:
         op.verify_()
+        if isinstance(op, FuncOp):
+            check_function_shardings(op)
     except VerifyException as error:
         return str(error).strip().split("\n", maxsplit=1)[0]
     for region in op.regions:
