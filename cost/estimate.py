@@ -39,15 +39,15 @@ def estimate(plan: Plan, device: Device, donated: Collection[int] = ()) -> Estim
     for step in plan.steps:
         if isinstance(step, Compute):
             work = work_of(plan, step)
-            flops += work.flops
+            flops += step.count * work.flops
             if work.bytes:
-                computing += max(
+                computing += step.count * max(
                     work.flops / device.peak(work.dtype),
                     work.bytes / device.memory_bandwidth,
                     device.launch,
                 )
             else:
-                computing += work.flops / device.peak(work.dtype)
+                computing += step.count * work.flops / device.peak(work.dtype)
         else:
             communicating += _reshard_seconds(plan, step, device)
     return Estimate(

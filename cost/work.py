@@ -11,25 +11,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from ..engine.graph import CARRY_KINDS, PREDICATE
 from ..engine.plan import Compute, Plan
 from ..partir_dialect.rules.base import Kind
 
+_IDENTITIES = CARRY_KINDS | {PREDICATE, "partir.replicate", "partir.stop"}
 _PRODUCTS = frozenset({"stablehlo.dot_general", "stablehlo.convolution"})
 _REDUCTIONS = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
-_MOVES = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "bitcast_convert broadcast_in_dim concatenate constant convert copy dynamic_slice "
-        "dynamic_update_slice gather get_tuple_element iota optimization_barrier pad reshape "
-        "reverse slice transpose tuple"
-    ).split()
-) | {"partir.replicate", "partir.stop"}
-_FUSED_MOVES = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "bitcast_convert broadcast_in_dim constant convert iota optimization_barrier reshape"
-    ).split()
-) | {"partir.replicate", "partir.stop"}
+_MOVES = (
+    frozenset(
+        f"stablehlo.{name}"
+        for name in (
+            "bitcast_convert broadcast_in_dim concatenate constant convert copy dynamic_slice "
+            "dynamic_update_slice gather get_tuple_element iota optimization_barrier pad reshape "
+            "reverse slice transpose tuple"
+        ).split()
+    )
+    | _IDENTITIES
+)
+_FUSED_MOVES = (
+    frozenset(
+        f"stablehlo.{name}"
+        for name in (
+            "bitcast_convert broadcast_in_dim constant convert iota optimization_barrier reshape"
+        ).split()
+    )
+    | _IDENTITIES
+)
 
 
 @dataclass(frozen=True)

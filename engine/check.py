@@ -9,7 +9,7 @@ misses a reduction, or calls a partial value whole, fails here without anything 
 from __future__ import annotations
 
 from ..partir_dialect.rules.base import Dims, Kind
-from .graph import Graph
+from .graph import CARRY_KINDS, Graph
 from .plan import Compute, Plan, Reshard
 from .route import Move, Pending, Spot
 
@@ -35,6 +35,20 @@ def check_plan(plan: Plan) -> None:
             _check_reshard(plan, step)
             defined.add(step.target)
     _check_border(graph, plan)
+    _check_carries(graph, plan)
+
+
+def _check_carries(graph: Graph, plan: Plan) -> None:
+    """All values of one loop carry are placed alike."""
+    spots: dict[int, Spot] = {}
+    for step in plan.steps:
+        if isinstance(step, Compute) and graph.kinds[step.op] in CARRY_KINDS:
+            slot = graph.slots[step.op]
+            for local in (*step.inputs, *step.outputs):
+                spot = plan.values[local].spot
+                known = spots.setdefault(slot, spot)
+                _require(spot == known, "a carry is placed in one way", graph.locations[slot])
+                _require(not spot.pending, "a carry is never partial", graph.locations[slot])
 
 
 def _require(condition: bool, message: str, what: object) -> None:

@@ -114,8 +114,13 @@ class _View:
                 self._carry(op, results[0])
 
     def _free(self, value: int, pending: Pending) -> bool:
-        """One use only, and no stop or replicate on the axes."""
-        return len(self.graph.uses[value]) == 1 and not any(
+        """One use only, in the same region, and no stop or replicate on the axes."""
+        graph = self.graph
+        uses = graph.uses[value]
+        if len(uses) != 1:
+            return False
+        region = graph.region_of[graph.producer[value][0]]
+        return region == graph.region_of[uses[0][0]] and not any(
             value in self.state.barrier[axis] for axis, _ in pending
         )
 
@@ -215,7 +220,8 @@ class _View:
             if len(graph.uses[result]) != 1 or result in self.pendable:
                 return op
             user = graph.uses[result][0][0]
-            if graph.kinds[user] != _ADD or self._flagged(result):
+            apart = graph.region_of[user] != graph.region_of[op]
+            if graph.kinds[user] != _ADD or apart or self._flagged(result):
                 return op
             op = user
 
@@ -233,6 +239,7 @@ class _View:
             op = graph.producer[value][0]
             inner = (
                 graph.kinds[op] == _ADD
+                and graph.region_of[op] == graph.region_of[root]
                 and len(graph.uses[value]) == 1
                 and value not in self.pendable
                 and not self._flagged(value)

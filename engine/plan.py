@@ -31,12 +31,14 @@ class LocalValue:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """One op on local values. `rewrites` are the local rewrites it needs: (name, factor, axes)."""
+    """One op on local values. `rewrites` are the local rewrites it needs: (name, factor, axes);
+    `count` is how often it runs."""
 
     op: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     rewrites: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ class Reshard:
     """One collective or free slice, with its cost and where it comes from.
 
     `bytes` is the result size per device, `ring_bytes` what a device sends, both for one execution;
-    `count` the number of executions. `uses` are the (op, operand) pairs it serves, `tactic` the
-    index of the tactic statement whose decision made the two placements differ, `fallback` whether
-    an op that cannot be tiled asked for it.
+    `count` the number of executions, `region` the region of control flow it is in. `uses` are the
+    (op, operand) pairs it serves, `tactic` the index of the tactic statement whose decision made
+    the two placements differ, `fallback` whether an op that cannot be tiled asked for it.
     """
 
     move: Move
@@ -59,6 +61,7 @@ class Reshard:
     tactic: int
     fallback: bool = False
     count: int = 1
+    region: int = 0
 
     @property
     def kind(self) -> str:
@@ -131,7 +134,8 @@ class _Planner:
         self.ranks = dimension_ranks(state)
         self.plan = Plan(state.graph, state.axes, state.sizes, deferrals=self.deferrals)
         self.base: dict[int, int] = {}
-        self.at: dict[int, list[int]] = {}
+        self.at: dict[int, list[tuple[int, int]]] = {}
+        self.region = 0
         self.users: dict[int, list[tuple[int, int]]] = {}
         self.routes: dict[tuple[Spot, Spot], tuple[Move, ...]] = {}
 
@@ -197,6 +201,7 @@ class _Planner:
     # --- steps --------------------------------------------------------------------------------
 
     def _step(self, op: int) -> None:
+        self.region = self.graph.region_of[op]
         inputs = tuple(self._use(op, k, v) for k, v in enumerate(self._operands(op)))
         kind = self.graph.kinds[op]
         if kind == RESULT:
@@ -209,7 +214,9 @@ class _Planner:
         if kind == ARGUMENT:
             self.plan.arguments.extend(outputs)
         else:
-            self.plan.steps.append(Compute(op, inputs, outputs, self._rewrites(op)))
+            self.plan.steps.append(
+                Compute(op, inputs, outputs, self._rewrites(op), self.graph.trips(op))
+            )
         for value, local in zip(self.graph.results[op], outputs, strict=True):
             self._settle(value, local)
 
@@ -249,7 +256,7 @@ class _Planner:
             dims = tuple(tuple(a for a in dim if a not in replicated) for dim in spot.dims)
             local = self._reshard(local, Spot(dims, spot.pending), users)
         self.base[value] = local
-        self.at[value] = [local]
+        self.at[value] = [(local, self.region)]
 
     def _meeting(self, spot: Spot, wants: list[Spot]) -> Spot:
         """The placement to which a partial value is reduced: what all of its uses begin with."""
@@ -288,14 +295,21 @@ class _Planner:
             moves = self._route(spot, target)
             if any(move.kind != "all_slice" for move in moves):
                 return self._private(op, k, value, base, target)
-        candidates = self.at[value]
-        for local in candidates:
+        graph = self.graph
+        visible = [
+            local for local, region in self.at[value] if graph.is_inside(self.region, region)
+        ]
+        for local in visible:
             if self.plan.values[local].spot == target:
                 return local
-        best = min(candidates, key=lambda local: self._cost(local, target))
-        users = [(o, j) for o, j in self.users[value] if self.wanted(o, j) == target]
+        best = min(visible, key=lambda local: self._cost(local, target))
+        users = [
+            (o, j)
+            for o, j in self.users[value]
+            if graph.is_inside(graph.region_of[o], self.region) and self.wanted(o, j) == target
+        ]
         local = self._reshard(best, target, users)
-        candidates.append(local)
+        self.at[value].append((local, self.region))
         return local
 
     def _private(self, op: int, k: int, value: int, base: int, target: Spot) -> int:
@@ -350,6 +364,8 @@ class _Planner:
                     origins,
                     self._tactic(origins, users, move),
                     fallback,
+                    graph.regions[self.region].trips or 1,
+                    self.region,
                 )
             )
             local = made

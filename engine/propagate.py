@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..partir_dialect.rules.base import Kind
-from .graph import ARGUMENT, Graph
+from .graph import ARGUMENT, Graph, Sweep
 from .state import ANY, NONE, State
 
 
@@ -37,12 +37,16 @@ class Conflict:
 
 def sweep_order(graph: Graph) -> list[int]:
     """Ops in forward order: one for each slot, arguments first, then program order."""
-    return [op for op in range(len(graph.kinds)) if graph.slots[op] == op]
+    return [op for op in range(len(graph.kinds)) if graph.slots[op] == op and graph.slot_ops[op]]
 
 
-def propagate(state: State, axis: int, order: list[int] | None = None) -> int:
+def propagate(state: State, axis: int) -> int:
     """Runs the sweeps for one axis; returns how many decisions were made."""
-    order = sweep_order(state.graph) if order is None else order
+    return _settle(state, axis, state.graph.order)
+
+
+def _settle(state: State, axis: int, order: Sweep) -> int:
+    """Alternates forward and backward sweeps until nothing changes."""
     backward = order[::-1]
     total = 0
     while True:
@@ -52,11 +56,13 @@ def propagate(state: State, axis: int, order: list[int] | None = None) -> int:
             return total
 
 
-def _sweep(state: State, axis: int, order: list[int]) -> int:
+def _sweep(state: State, axis: int, order: Sweep) -> int:
     entry = state.entry[axis]
     made = 0
     for slot in order:
-        if entry[slot] == NONE:
+        if not isinstance(slot, int):  # control flow: to its own fixed point before going on
+            made += _settle(state, axis, slot)
+        elif entry[slot] == NONE:
             factor = _candidate(state, axis, slot)
             if factor >= 0:
                 state.decide(slot, axis, factor)

@@ -14,7 +14,7 @@ from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.placement import Placement
 from .graph import ARGUMENT, Graph
 from .plan import Plan, plan
-from .propagate import Conflict, conflicts, propagate, sweep_order
+from .propagate import Conflict, conflicts, propagate
 from .state import ANY, NONE, State
 
 
@@ -62,7 +62,6 @@ class Session:
         for (value, axis), replicate in self.graph.marks.items():
             if axis in self.mesh:
                 self.state.flag(value, self.state.axes.index(axis), replicate=replicate)
-        self._order = sweep_order(self.graph)
         self._started = self.state.mark()
         self._products = any(
             len(made_of) > 1
@@ -154,7 +153,7 @@ class Session:
         while pending:
             made = 0
             for axis in sorted(pending):
-                made += propagate(self.state, axis, self._order)
+                made += propagate(self.state, axis)
             decisions += made
             if self._refine():
                 pending = set(range(len(self.state.axes)))

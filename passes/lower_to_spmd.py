@@ -36,7 +36,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..engine.graph import Source
+from ..engine.build import Place, Source
+from ..engine.graph import ENTER, EXIT
 from ..engine.plan import Compute, Plan, Reshard
 from ..engine.route import Move
 from ..partir_dialect import partir_spmd as partir
@@ -112,13 +113,13 @@ class _Lowering:
         self.graph = plan.graph
         self.mesh = mesh
         self.block = source.function.body.block
-        self.last: Operation | None = None
+        self.last: list[Operation | None] = [None] * len(source.blocks)
         self.ssa: list[SSAValue | None] = [None] * len(plan.values)
         self.types: dict[tuple[Attribute, tuple[int, ...]], Attribute] = {}
 
     def run(self) -> Lowered:
         for op in self.plan.deferrals.moved:
-            self.block.detach_op(self.source.ops[op])
+            self.source.ops[op].detach()
         for argument, local in zip(self.graph.arguments, self.plan.arguments, strict=True):
             value = self.source.values[argument.value]
             self._retype(value, local)
@@ -156,10 +157,12 @@ class _Lowering:
         return value
 
     def _compute(self, step: Compute) -> None:
+        if step.op in self.source.places:
+            self._control(step, self.source.places[step.op])
+            return
         op = self.source.ops[step.op]
         if step.op in self.plan.deferrals.moved:
-            assert self.last is not None
-            self.block.insert_op_after(op, self.last)
+            self._emitter(self.graph.region_of[step.op], op.location).insert(op)
         explicit = len(op.operands)
         wanted = [self._value(local) for local in step.inputs]
         if any(a is not b for a, b in zip(op.operands, wanted, strict=False)):
@@ -184,7 +187,9 @@ class _Lowering:
         locals_ = tuple(self.plan.values[local].shape for local in (*step.inputs, *step.outputs))
         if attributes is not None and locals_ != (*before, *after):
             attributes(op, before[0] if before else ())
-        previous, self.last = self.last, op
+        region = self.graph.region_of[step.op]
+        previous, self.last[region] = self.last[region], op
+        block = self.source.blocks[region]
         for name, factor, axes in step.rewrites:
             context = Context(
                 self.mesh,
@@ -195,36 +200,52 @@ class _Lowering:
                 after,
             )
             if name in AFTER:
-                emit = Emitter(self.block, op, op.location)
+                emit = Emitter(block, op, op.location)
                 uses = op.results[0]
                 REWRITES[name](op, context, emit)
                 self._replaced(op, step, uses, emit)
             else:
-                emit = Emitter(self.block, previous, op.location)
+                emit = Emitter(block, previous, op.location)
                 REWRITES[name](op, context, emit)
 
     def _replaced(self, op: Operation, step: Compute, old: SSAValue, emit: Emitter) -> None:
         """The rewrite's last op stands for the op, which is dropped."""
         assert emit.last is not None
-        self.last = emit.last
+        self.last[self.graph.region_of[step.op]] = emit.last
         self.ssa[step.outputs[0]] = emit.last.results[0]
         assert old.first_use is None, op
-        self.block.erase_op(op)
+        op.detach()
+        op.erase()
+
+    def _control(self, step: Compute, place: Place) -> None:
+        """A pseudo-op of control flow: an operand is set, arguments and results get local types."""
+        op, index = place.op, place.index
+        kind = self.graph.kinds[step.op]
+        if step.inputs:
+            op.operands[index] = self._value(step.inputs[0])
+        if kind == ENTER:
+            values = [region.blocks[0].args[index] for region in reversed(op.regions)]
+        else:
+            values = [op.results[index]] if kind == EXIT else []
+        for value, local in zip(values, step.outputs, strict=bool(step.outputs)):
+            self._retype(value, local)
+            self.ssa[local] = value
+        if kind == EXIT:
+            self.last[self.graph.region_of[step.op]] = op
 
     def _reshard(self, step: Reshard) -> None:
         value = self._value(step.source)
         type_ = self._local_type(value.type, self.plan.values[step.target].shape)
         op = reshard_op(value, step.move, self.plan.axes, self.mesh, type_)
-        emit = Emitter(
-            self.block,
-            self.last,
-            value.owner.location
-            if isinstance(value.owner, Operation)
-            else self._use_location(step),
-        )
-        emit.insert(op)
-        self.last = op
+        owner = value.owner
+        location = owner.location if isinstance(owner, Operation) else self._use_location(step)
+        self._emitter(step.region, location).insert(op)
+        self.last[step.region] = op
         self.ssa[step.target] = op.results[0]
+
+    def _emitter(self, region: int, location: LocationAttr) -> Emitter:
+        """Emits behind the last op that stands in the region."""
+        return Emitter(self.source.blocks[region], self.last[region], location)
 
     def _use_location(self, step: Reshard) -> LocationAttr:
         for op, _ in step.uses:

@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from ..engine.graph import Source, build, main_of, pair
+from ..engine.build import Source, build, main_of
+from ..engine.graph import pair
 from ..engine.roles import donations, find_roles
 from ..engine.session import Session
 from ..engine.state import ANY, NONE, State

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from ..engine.graph import Source
+from ..engine.build import Source
 from ..engine.session import Outcome, Session
 from ..partir_dialect.errors import PartirError
 from ..partir_dialect.mesh import Mesh

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorTyp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from ..engine.graph import Source
+from ..engine.build import Source
 from ..engine.plan import Compute, Plan
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir import ReplicateOp, StopOp

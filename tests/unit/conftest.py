@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from partir.engine.check import check_plan
-from partir.engine.graph import Graph, Source, build, main_of, pair
+from partir.engine.build import Source, build, main_of
+from partir.engine.graph import Graph, pair
 from partir.engine.plan import Plan
 from partir.engine.roles import donations, find_roles
 from partir.engine.session import Session

@@ -127,7 +127,7 @@ def test_rule_1_every_topological_order_has_one_outcome(case, seed):
     expected = outcome_of(case(TRAIN, batch=4, model=2))
     c = case(TRAIN, batch=4, model=2)
     shuffled(c.source.module, random.Random(seed))
-    from partir.engine.graph import build
+    from partir.engine.build import build
     from partir.engine.session import Session
 
     c.graph, c.source = build(c.source.module)
@@ -137,7 +137,7 @@ def test_rule_1_every_topological_order_has_one_outcome(case, seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rule_1_identity_ops_change_nothing(case, seed):
-    from partir.engine.graph import build
+    from partir.engine.build import build
     from partir.engine.session import Session
     from partir.partir_dialect.stablehlo import ConvertOp
 
