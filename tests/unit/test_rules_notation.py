@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from pathlib import Path
+
 import pytest
 from xdsl.dialects import test
 from xdsl.dialects.builtin import TensorType, f32
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from partir.partir_dialect.errors import RuleError
-from partir.partir_dialect.rules import Factor, Kind, check_rule, parse_rule, rule_text
+from partir.partir_dialect.reader import read_module
+from partir.partir_dialect.rules import (
+    Factor,
+    Kind,
+    check_rule,
+    parse_rule,
+    rule_of,
+    rule_text,
+)
+
+TABLE = Path(__file__).with_name("test_rules.mlir")
 
 Shape = tuple[int, ...]
 
@@ -111,3 +126,31 @@ def test_shapes_that_do_not_fit(
         parse_rule(text).rule_of(an_op(operands, results))
     assert message in caught.value.message
     assert caught.value.span is not None
+
+
+def rules_of_the_table() -> list[tuple[str, str]]:
+    """(name, rule) of every row that a string can say: no rewrites, no factor of results alone."""
+    rows = re.findall(r"// rule: (.*)\n(?:// .*\n)*func\.func @(\w+)", TABLE.read_text())
+    generating = {"broadcast", "broadcast_in_dim", "broadcast_in_dim_expand", "constant_splat"}
+    generating.add("reshape_coprime")
+    unsayable = re.compile(r"special|init_once|convolution_groups")
+    return [(n, r) for r, n in rows if not unsayable.search(r) and n not in generating]
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    found: dict[str, Operation] = {}
+    for function in read_module(TABLE.read_text()).body.block.ops:
+        assert isinstance(function, FuncOp) and function.body.block.last_op is not None
+        owner = function.body.block.last_op.operands[0].owner
+        assert isinstance(owner, Operation)
+        found[function.sym_name.data] = owner
+    return found
+
+
+@pytest.mark.parametrize(("name", "text"), rules_of_the_table())
+def test_what_is_printed_can_be_parsed(name: str, text: str) -> None:
+    op = operations()[name]
+    rule = parse_rule(text).rule_of(op)
+    assert rule_text(rule) == text
+    assert sorted(map(str, rule.factors)) == sorted(map(str, rule_of(op).factors))
