@@ -17,13 +17,19 @@ from xdsl.dialects.builtin import (
     FusedLoc,
     NameLoc,
     StringAttr,
+    UnregisteredOp,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 _PART = re.compile(
     r"""\[(?P<quote>['"])(?P<key>.*?)(?P=quote)\]|\[(?P<index>[^\]'"]*)\]|\.?(?P<word>[^.\[\]]+)"""
 )
+
+
+def op_name(op: Operation) -> str:
+    """The name of an op as MLIR knows it."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def flat_path(text: str) -> str:

@@ -6,10 +6,11 @@ written once for each combination of attribute objects and remembered.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
 from xdsl.traits import IsolatedFromAbove
 
+from ..names import op_name
 from ..raw import RESOURCES
 from .attributes import AttributeWriter, quoted
 from .locations import LocationWriter
@@ -21,13 +22,6 @@ NAME_KEY = "op_name__"
 """Where xDSL keeps the name of an unregistered op."""
 HIDDEN = (NAME_KEY, RESOURCES)
 """Attributes that are ours and are not written as such."""
-
-
-def op_name(op: Operation) -> str:
-    """The name of an op as MLIR knows it."""
-    if isinstance(op, UnregisteredOp):
-        return op.op_name.data
-    return op.name
 
 
 class GenericPrinter:

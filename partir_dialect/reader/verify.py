@@ -13,7 +13,7 @@ from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ..errors import ReadError, Span
-from ..printer.generic import op_name
+from ..names import op_name
 from ..sdy_checks import check_function_shardings
 from .module import ModuleReader, reading_context
 
