@@ -26,6 +26,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
+from .stablehlo_attrs import DotAttr
 from .stablehlo_base import (
     DYNAMIC,
     Array,
@@ -394,7 +395,7 @@ class RaggedDotOp(HloOp):
             lhs, rhs = shape_of(self.lhs), shape_of(self.rhs)
             check_dims(self, "lhs_ragged_dimensions", numbers.lhs_ragged_dimensions, len(lhs))
             check_dims(self, "rhs_group_dimensions", numbers.rhs_group_dimensions, len(rhs))
-            check_dot_numbers(self, lhs, rhs, numbers)
+            check_dot_numbers(self, lhs, rhs, DotAttr(numbers.data[:4]))
 
 
 @hlo_op

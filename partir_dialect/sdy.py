@@ -8,7 +8,7 @@ from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr, TensorType
-from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue, TypedAttribute
 from xdsl.irdl import (
     operand_def,
     opt_prop_def,
@@ -72,7 +72,7 @@ from .stablehlo_base import (
     int64,
     same_type,
 )
-from .stablehlo_checks import arguments, returned
+from .stablehlo_checks import arguments, check_region, returned
 
 __all__ = [
     "AllGatherOp",
@@ -278,6 +278,12 @@ class ConstantOp(HloOp):
     output = result_def()
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        value = self.value
+        type_ = value.get_type() if isinstance(value, TypedAttribute) else None
+        if type_ is not None and not same_type(type_, self.output.type):
+            self.fail(f"result must be of type {type_}, got: {self.output.type}")
+
 
 @hlo_op
 class ManualComputationOp(HloOp):
@@ -394,6 +400,13 @@ class NamedComputationOp(HloOp):
     body = region_def()
     results_ = var_result_def()
     traits = traits_def(RecursiveMemoryEffect())
+
+    def verify_(self) -> None:
+        takes, gives = self.operands_.types, self.results_.types
+        check_region(self, "body", self.body, takes, gives)
+        for shardings, types in ((self.in_shardings, takes), (self.out_shardings, gives)):
+            if shardings is not None:
+                check_shardings(self, shardings.data, types, self.fail)
 
 
 @hlo_op

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import NoReturn, cast
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -192,6 +193,19 @@ def check_sharding_attribute(op: Operation, attr: Attribute, fail: Fail = fail) 
         check_sharding(op, attr.data, types[0] if types else None, fail)
     else:
         fail(f"sdy.sharding must be a sharding for each result, got: {attr}")
+
+
+def check_function_shardings(function: FuncOp, fail: Fail = fail) -> None:
+    """Fails unless the `sdy.sharding` of every argument and result of a function fits it."""
+    type_ = function.function_type
+    sides = ((function.arg_attrs, type_.inputs.data), (function.res_attrs, type_.outputs.data))
+    for attrs, types in sides:
+        for entry, value_type in zip(attrs.data if attrs is not None else (), types, strict=False):
+            attr = cast(DictionaryAttr, entry).data.get("sdy.sharding")
+            if isinstance(attr, ShardingAttr):
+                check_sharding(function, attr.data, value_type, fail)
+            elif attr is not None:
+                fail(f"sdy.sharding must be one sharding here, got: {attr}")
 
 
 def sharding_of(value: SSAValue) -> Sharding | None:

@@ -115,8 +115,8 @@ class HloOp(IRDLOperation, ABC):
     """An op of the StableHLO, CHLO or sdy dialect."""
 
     def fail(self, message: str) -> NoReturn:
-        """Raises `VerifyException` in the name of this op; the message ends in the value."""
-        raise VerifyException(f"{self.name}: {message}")
+        """Raises `VerifyException`; the message ends in the value at fault."""
+        raise VerifyException(message)
 
 
 OpClass = TypeVar("OpClass", bound=type[HloOp])

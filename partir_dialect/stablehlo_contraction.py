@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, ComplexType, Float32Type, Float64Type
 from xdsl.ir import Attribute, SSAValue
@@ -54,19 +54,6 @@ from .stablehlo_checks import (
     window_of,
 )
 from .stablehlo_elementwise import FLOATS, REALS, check_kind, check_same_types
-
-
-class RaggedNumbers(Protocol):
-    """What the dimension numbers of `dot_general` and CHLO's `ragged_dot` have in common."""
-
-    @property
-    def lhs_batching_dimensions(self) -> tuple[int, ...]: ...
-    @property
-    def rhs_batching_dimensions(self) -> tuple[int, ...]: ...
-    @property
-    def lhs_contracting_dimensions(self) -> tuple[int, ...]: ...
-    @property
-    def rhs_contracting_dimensions(self) -> tuple[int, ...]: ...
 
 
 def precisions(words: Sequence[str]) -> ArrayAttr[PrecisionAttr] | None:
@@ -127,9 +114,7 @@ class DotGeneralOp(HloOp):
         check_shape(self, self.result, dot_shape(shape_of(self.lhs), shape_of(self.rhs), numbers))
 
 
-def check_dot_numbers(
-    op: HloOp, lhs: Sequence[int], rhs: Sequence[int], numbers: DotAttr | RaggedNumbers
-) -> None:
+def check_dot_numbers(op: HloOp, lhs: Sequence[int], rhs: Sequence[int], numbers: DotAttr) -> None:
     """Fails unless batching and contracting dimensions pair and have one size each."""
     sides = (
         (lhs, numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions),
