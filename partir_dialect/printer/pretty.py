@@ -24,9 +24,10 @@ from ..formats import (
     Operands,
     format_of,
 )
+from ..names import op_name
 from .attributes import AttributeWriter, quoted, symbol_text
 from .bridge import bridged
-from .generic import HIDDEN, GenericPrinter, op_name
+from .generic import HIDDEN, GenericPrinter
 
 # pyright: reportPrivateUsage=false
 
