@@ -9,6 +9,7 @@ for it. Integers are equal exactly.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from . import numbers
 from .registry import Array
 
+_FEW = 64  # a result of fewer elements says little about rounding
 _FLIPS = (
     1e-3  # this part of the elements may be flips (a maximum that moved) in the global run itself
 )
@@ -54,23 +56,55 @@ def epsilon(dtype: np.dtype[Any]) -> float:
     return float(ml_dtypes.finfo(dtype).eps)
 
 
+def bounds(
+    references: Sequence[Array], globals_: Sequence[Array], rtol: float | None = None
+) -> list[Array | None]:
+    """`allowed` for all results of a program together; None for integers and booleans.
+
+    A result of few elements (a loss) may be exact by chance: its error, relative to its largest
+    element, is taken to be at least that of the program's worst large result.
+    """
+    inexact = [_is_inexact(array.dtype) for array in globals_]
+    pairs = [(r, g) for r, g, float_ in zip(references, globals_, inexact, strict=True) if float_]
+    floor = max((_relative_noise(r, g) for r, g in pairs if g.size >= _FEW), default=0.0)
+    return [
+        allowed(r, g, rtol=rtol, floor=floor if g.size < _FEW else 0.0) if float_ else None
+        for r, g, float_ in zip(references, globals_, inexact, strict=True)
+    ]
+
+
+def _is_inexact(dtype: np.dtype[Any]) -> bool:
+    return numbers.is_float(dtype) or dtype.kind == "c"
+
+
+def _relative_noise(reference: Array, global_: Array) -> float:
+    """The typical error of a result, relative to its largest element."""
+    known, noise = _known(reference, global_)
+    scale = float(np.abs(known).max(initial=0.0))
+    return typical_noise(noise, scale, epsilon(global_.dtype)) / scale if scale else 0.0
+
+
 def allowed(
     reference: Array,
     global_: Array,
     dtype: np.dtype[Any] | None = None,
     rtol: float | None = None,
+    *,
+    floor: float = 0.0,
 ) -> Array:
     """How far from `reference` each element of a partitioned run may be, in absolute terms.
 
     Takes whole results (the error of the whole array counts), of which tiles are then compared.
-    With `rtol` it is rtol·max|reference| everywhere. Zero where the reference is no number.
+    With `rtol` it is rtol·max|reference| everywhere. `floor` is an error, relative to the largest
+    element, that the global run has at least.
     """
     eps = epsilon(np.dtype(dtype) if dtype is not None else global_.dtype)
     known, noise = _known(reference, global_)
     scale = float(np.abs(known).max(initial=0.0))
     if rtol is not None:
         return np.full(known.shape, rtol * scale)
-    return 4 * np.maximum(noise, typical_noise(noise, scale, eps)) + 8 * eps * scale
+    least = max(typical_noise(noise, scale, eps), floor * scale)
+    return 4 * np.maximum(noise, least) + 8 * eps * scale
 
 
 def _known(reference: Array, global_: Array) -> tuple[Array, Array]:
@@ -99,7 +133,7 @@ def compare(
     dtype = np.dtype(dtype) if dtype is not None else global_.dtype
     if spmd.shape != global_.shape:
         return Mismatch((), spmd.shape, global_.shape, reference.shape, 0.0, max(1, global_.size))
-    if not numbers.is_float(dtype) and dtype.kind != "c":
+    if not _is_inexact(dtype):
         differs = np.asarray(spmd != global_)
         return _worst(differs.astype(np.float64), differs, reference, global_, spmd, np.zeros(()))
     if bound is None:

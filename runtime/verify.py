@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from ..engine.plan import Compute
 from ..interp import run, run_spmd
-from ..interp.compare import allowed, compare, not_finite
+from ..interp.compare import bounds, compare, not_finite
 from ..interp.inputs import draw_inputs
 from ..interp.numbers import is_float
 from ..partir_dialect.errors import MismatchError, PartirError
@@ -149,12 +149,12 @@ def _expected(
 
         (given,) = run_on_xla(program.text, Mesh(device=1), [list(inputs)])
     found: list[Expected] = []
-    for edge, mine, exact in zip(border.results, given, reference, strict=True):
+    limits = bounds(reference, given, rtol)
+    for edge, mine, exact, bound in zip(border.results, given, reference, limits, strict=True):
         if (at := not_finite(mine)) is not None:
             raise MismatchError(
                 f"the global program gives {mine[at]} in result {edge.name!r} at {list(at)}"
             )
-        bound = allowed(exact, mine, rtol=rtol) if is_inexact(mine.dtype) else None
         found.append(Expected(edge, mine, exact, bound))
     return found
 

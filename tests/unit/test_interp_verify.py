@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from partir.interp import InterpreterError, run
-from partir.interp.compare import allowed, compare, not_finite
+from partir.interp.compare import allowed, bounds, compare, not_finite
 from partir.interp.inputs import draw_inputs
 from partir.partir_dialect.reader import read_module
 
@@ -71,6 +71,21 @@ def test_rtol_is_of_the_largest_element() -> None:
     np.testing.assert_allclose(allowed(reference, global_, rtol=1e-2), [1, 1])
     assert compare(reference, global_, np.array([0.9, 100], np.float32), rtol=1e-2) is None
     assert compare(reference, global_, np.array([1.1, 100], np.float32), rtol=1e-2) is not None
+
+
+def test_a_scalar_that_is_exact_by_chance_has_the_noise_of_the_other_results() -> None:
+    reference, global_ = noisy(scale=1000)
+    loss = np.array(6.0)
+    exact = loss.astype(np.float32)
+    alone = allowed(loss, exact)
+    count = np.array([3], np.int32)
+    _, together, none = bounds([reference, loss, count], [global_, exact, count])
+    assert none is None and together is not None
+    relative = np.sort(np.abs(global_ - reference), axis=None)[-3] / np.abs(reference).max()
+    np.testing.assert_allclose(together, alone + 4 * 6 * relative, rtol=1e-6)
+    assert compare(loss, exact, np.array(6.005, np.float32), bound=together) is None
+    assert compare(loss, exact, np.array(6.2, np.float32), bound=together) is not None
+    assert compare(loss, exact, np.array(6.005, np.float32)) is not None
 
 
 def test_narrow_and_complex_types_use_their_own_epsilon() -> None:
