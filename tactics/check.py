@@ -179,9 +179,7 @@ class _Checker:
             if option.name == "axis":
                 self.axes(option.value, variables)
             self.expr(option.value, variables)
-            if (option.name == "dim" and isinstance(option.value, s.Text | s.Sequence)) or (
-                isinstance(option.value, s.Number) and not isinstance(option.value.value, int)
-            ):
+            if option.name == "dim" and not _may_be_whole(option.value):
                 raise TacticError("a dimension is a whole number", span=option.value.span)
 
     def call(self, call: s.Call, variables: set[str]) -> None:
@@ -220,6 +218,8 @@ class _Checker:
                 name=expr.name,
                 candidates=("true", "false"),
             )
+        if formal.kind == "target":
+            self.unquoted(expr, variables)
         self.expr(expr, variables)
         if formal.kind in ("target", "one"):
             self.patterns(expr)
@@ -229,6 +229,17 @@ class _Checker:
             raise TacticError(f"{formal.name} is true or false", span=expr.span)
         elif formal.kind == "text" and isinstance(expr, s.Number | s.Sequence):
             raise TacticError(f"{formal.name} is a text in quotes", span=expr.span)
+
+    def unquoted(self, expr: s.Expr, variables: set[str]) -> None:
+        """A bare word where values are named is a variable or a role; a pattern has quotes."""
+        for item in expr.items if isinstance(expr, s.Sequence) else (expr,):
+            if isinstance(item, s.Name) and item.name not in (*variables, *ROLES):
+                raise TacticError(
+                    f'a name pattern is written in quotes: "{item.name}"',
+                    span=item.span,
+                    name=item.name,
+                    candidates=[*variables, *ROLES],
+                )
 
     # --- expressions ----------------------------------------------------------------------------
 
@@ -339,6 +350,13 @@ class _Checker:
             compile_pattern(pattern)
         except ValueError as error:
             raise TacticError(f"not a name pattern: {pattern!r} ({error})", span=span) from None
+
+
+def _may_be_whole(expr: s.Expr) -> bool:
+    """Whether an expression can be a whole number, as far as its form says."""
+    if isinstance(expr, s.Number):
+        return isinstance(expr.value, int)
+    return not isinstance(expr, s.Text | s.Sequence)
 
 
 def _texts(expr: s.Expr) -> Iterable[s.Text]:

@@ -8,6 +8,7 @@ broken over lines stays broken, one argument a line. Formatting a formatted scri
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 from lark import Token
 
@@ -36,12 +37,14 @@ class _Layout:
     broken: list[bool] = field(default_factory=list[bool])
     previous: Token | None = None
     unary: bool = False
+    last_item: bool = False
     breaks: set[int] = field(default_factory=set[int])
 
     def run(self, stream: list[Token]) -> str:
         self.breaks = _broken(stream, self.text)
         for index, token in enumerate(stream):
             following = stream[index + 1] if index + 1 < len(stream) else None
+            self.last_item = token.type == "COMMENT" and _after_comments(stream, index) in _CLOSE
             self.put(token, following)
         self.flush()
         while self.lines and not self.lines[-1]:
@@ -92,6 +95,8 @@ class _Layout:
 
     def comment(self, token: Token, own_line: bool, gap: str) -> None:
         text = str(token).rstrip()
+        if self.last_item and self.broken and self.broken[-1]:
+            self.end_item()
         if own_line:
             self.flush()
             if gap.count("\n") > 1:
@@ -144,8 +149,8 @@ class _Layout:
         opened = self.stack.pop()
         was_broken = self.broken.pop()
         if opened.endswith("+"):
-            if was_broken and self.line and not self.line.rstrip().endswith(","):
-                self.line += ","
+            if was_broken:
+                self.end_item()
             self.flush()
             self.depth -= 1
             while self.lines and not self.lines[-1]:
@@ -155,6 +160,11 @@ class _Layout:
             self.line = INDENT * self.depth
         self.line += str(token)
         self.unary = False
+
+    def end_item(self) -> None:
+        """The comma behind the last item of a broken list."""
+        if self.line.strip() and not self.line.rstrip().endswith((",", "(", "[")):
+            self.line += ","
 
     def is_unary(self, fresh: bool) -> bool:
         before = self.previous
@@ -183,6 +193,11 @@ class _Layout:
         return self.line.strip().startswith("let ") and not any(
             opened.startswith(("LPAR", "LSQB")) for opened in self.stack
         )
+
+
+def _after_comments(stream: list[Token], index: int) -> str:
+    """The type of the next token that is no comment."""
+    return next((t.type for t in islice(stream, index + 1, None) if t.type != "COMMENT"), "")
 
 
 def _broken(stream: list[Token], text: str) -> set[int]:

@@ -173,7 +173,7 @@ def _bad_token(
     first, at = _first_word(text, offset)
     if expected == {"LPAR"} and at < offset and first not in KEYWORDS:
         return TacticError(
-            f"no such statement: {first!r} (a tactic is called as {first}(…))",
+            f"not a statement: {first!r} (a tactic is called as {first}(…))",
             span=Span.at(filename, text, at, len(first)),
             name=first,
             candidates=STATEMENTS,
