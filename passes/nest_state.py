@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
@@ -21,7 +21,9 @@ from ..engine.state import ANY, NONE, State
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir import ReplicateOp, StopOp
 from ..partir_dialect.partir_attributes import MeshAttr, NestAttr, NestEntry
-from ..partir_dialect.partir_types import FORM, NEST
+from ..partir_dialect.partir_types import NEST
+from .generated import PLACED_REGIONS
+from .nest_form import add_empty_nests
 
 MESH = "partir.mesh"
 
@@ -84,10 +86,10 @@ def store(session: Session, source: Source) -> None:
     state = session.state
     module = source.module
     module.attributes[MESH] = MeshAttr(state.mesh)
-    module.attributes[FORM] = StringAttr("nests")
     graph = session.graph
     for number, op in source.ops.items():
-        op.attributes[NEST] = _nest(state, number)
+        if op.name not in PLACED_REGIONS:
+            op.attributes[NEST] = _nest(state, number)
     function = source.function
     function.properties["arg_attrs"] = _with_nests(
         function.arg_attrs, [_nest(state, a.op) for a in graph.arguments]
@@ -96,6 +98,7 @@ def store(session: Session, source: Source) -> None:
         function.res_attrs, [_nest(state, r.op) for r in graph.outcomes]
     )
     _store_marks(session, source)
+    add_empty_nests(module)  # control flow is whole: its carries, and what is in it
 
 
 def _nest(state: State, op: int) -> NestAttr:
