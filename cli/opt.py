@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO, StringIO
 from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 from xdsl.utils.frontend import Frontend
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
@@ -25,8 +27,11 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from ..partir_dialect.errors import PartirError
 from ..partir_dialect.printer import print_module
 from ..partir_dialect.reader import read_module
+from .output import output_files
 
-_USER_FAULTS = (PartirError, DiagnosticException, ParseError)
+USER_FAULT = 2
+OWN_FAULT = 70
+_USER_FAULTS = (DiagnosticException, ParseError, OSError)
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,22 @@ class PartirTarget(Target):
         output.write(text if text.endswith("\n") else text + "\n")
 
 
+class _Kept(StringIO):
+    """What is to be written to a file, once all of it is there."""
+
+    def close(self) -> None:
+        """Keeps the text: it is asked for after xDSL has closed its output."""
+
+
 class PartirOptMain(xDSLOptMain):
     """xDSL's opt tool, with `.mlir` files routed through partir's reader and printer."""
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
         arg_parser.prog = "partir-opt"
+        arg_parser.add_argument(
+            "--debug", action="store_true", help="show the traceback of an error"
+        )
 
     def register_all_frontends(self) -> None:
         super().register_all_frontends()
@@ -72,12 +87,39 @@ class PartirOptMain(xDSLOptMain):
         super().register_all_targets()
         self.available_targets["mlir"] = lambda: PartirTarget
 
+    def setup_pipeline(self) -> None:
+        """Raises `PartirError` for a pipeline that is misspelt or names no pass."""
+        try:
+            super().setup_pipeline()
+        except (ValueError, ArgSpecParseError) as error:
+            known = [name for name in self.available_passes if name.startswith("partir-")]
+            raise PartirError(f"{error}; partir's passes are {', '.join(known)}") from error
+
+    def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
+        """Raises `PartirError` for a file of a kind that nothing reads."""
+        try:
+            return super().prepare_input()
+        except ValueError as error:
+            raise PartirError(f"{self.get_input_name()}: {error}") from error
+
+    def prepare_output(self) -> IO[str]:
+        return sys.stdout if self.args.output_file is None else self._kept
+
+    def run(self) -> None:
+        """Runs the tool; an output file is written at the end, whole, or not at all."""
+        if self.args.output_file is None:
+            super().run()
+            return
+        with output_files(self.args.output_file) as (output,):
+            self._kept = _Kept()
+            super().run()
+            assert output is not None
+            output.write(self._kept.getvalue())
+
     def parse_chunk(
         self, chunk: IO[bytes], file_extension: str, start_offset: int = 0
     ) -> ModuleOp | None:
         """Errors say the line of the whole file, even in the middle of a split one."""
-        from io import BytesIO
-
         padded = BytesIO(b"\n" * start_offset + chunk.read())
         try:
             return super().parse_chunk(padded, file_extension, start_offset)
@@ -88,28 +130,30 @@ class PartirOptMain(xDSLOptMain):
             return None
 
 
-def _status(tool: Callable[[], None], debug: bool) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tool on `arguments` (default: the command line) and returns its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
     try:
-        tool()
-    except _USER_FAULTS as error:
-        if debug:
-            raise
-        text = error.render() if isinstance(error, PartirError) else f"error: {error}"
-        print(text, file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        PartirOptMain("xDSL's opt tool with partir's dialects and passes", given).run()
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stdout = None
+    except Exception as error:
+        return _show(error, debug)
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the tool on `arguments` (default: the command line) and returns its exit status."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in arguments
-    rest = [argument for argument in arguments if argument != "--debug"]
-    description = "xDSL's opt tool with partir's dialects and passes"
-    return _status(lambda: PartirOptMain(description, rest).run(), debug)
+def _show(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, PartirError):
+        print(error.render(), file=sys.stderr)
+    elif isinstance(error, _USER_FAULTS):
+        print(f"error: {error}", file=sys.stderr)
+    else:
+        print(f"error: internal: {type(error).__name__}: {error}", file=sys.stderr)
+        return OWN_FAULT
+    return USER_FAULT
 
 
 if __name__ == "__main__":
