@@ -23,7 +23,7 @@ from .sdy_values import (
     axes_text,
     factor_number,
 )
-from .stablehlo_structs import read_integer
+from .stablehlo_structs import read_integer, read_string
 
 T = TypeVar("T")
 _PRIORITY = re.compile(r"p(\d+)\Z")
@@ -51,7 +51,7 @@ def _square(parser: AttrParser, read: Callable[[AttrParser], T]) -> tuple[T, ...
 
 def read_axis(parser: AttrParser) -> AxisRef:
     """Reads `"x"` or `"x":(2)4`."""
-    name = parser.parse_str_literal(" for an axis")
+    name = read_string(parser, " for an axis")
     if parser.parse_optional_punctuation(":") is None:
         return AxisRef(name)
     with parser.in_parens():
@@ -95,7 +95,7 @@ def read_mesh(parser: AttrParser) -> MeshValue:
     """Reads `<["x"=2, "y"=4], device_ids=[…]>`."""
 
     def axis(parser: AttrParser) -> tuple[str, int]:
-        name = parser.parse_str_literal(" for an axis")
+        name = read_string(parser, " for an axis")
         parser.parse_punctuation("=")
         return name, read_integer(parser)
 
@@ -289,9 +289,13 @@ class _AxesAttr(Data[tuple[AxisRef, ...]], OpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class ManualAxesAttr(_AxesAttr):
-    """`#sdy<manual_axes{"x"}>`: over which axes a computation is written for each device."""
+    """`#sdy<manual_axes{"x"}>`: over which (whole) axes a computation is for each device."""
 
     name = "sdy.manual_axes"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[AxisRef, ...]:
+        return _braces(parser, lambda p: AxisRef(read_string(p, " for an axis")))
 
 
 @irdl_attr_definition

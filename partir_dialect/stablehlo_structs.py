@@ -170,6 +170,14 @@ def read_integer(parser: AttrParser) -> int:
     return parser.parse_integer(allow_boolean=False)
 
 
+def read_string(parser: AttrParser, context: str = "") -> str:
+    """Reads a quoted string; bytes that are no UTF-8 are kept as surrogates."""
+    found = parser.parse_optional_bytes_literal()
+    if found is None:
+        return parser.parse_str_literal(context)
+    return found.decode("utf-8", "surrogateescape")
+
+
 def list_text(values: Iterable[object]) -> str:
     """`[1, 2]`."""
     return f"[{', '.join(map(str, values))}]"
@@ -178,7 +186,7 @@ def list_text(values: Iterable[object]) -> str:
 def string_text(value: str) -> str:
     """A string in quotes, escaped as MLIR does it: backslash, quote and all but printable ASCII."""
     out: list[str] = []
-    for byte in value.encode():
+    for byte in value.encode("utf-8", "surrogateescape"):
         if byte == 0x5C:
             out.append("\\\\")
         elif byte == 0x22 or not 0x20 <= byte < 0x7F:
@@ -225,7 +233,7 @@ def boolean() -> Part[bool]:
 
 def string() -> Part[str]:
     """A quoted string."""
-    return Part(lambda p: p.parse_str_literal(), string_text)
+    return Part(read_string, string_text)
 
 
 def attribute() -> Part[Attribute]:
