@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i1, i32
 from xdsl.ir import Attribute, Dialect, SSAValue, TypedAttribute
@@ -59,6 +60,7 @@ from .stablehlo_elementwise import (
     BinaryOp,
     ElementwiseOp,
     Kinds,
+    PairOp,
     UnaryOp,
     check_kind,
     family_member,
@@ -163,28 +165,43 @@ IsPosInfOp = _predicate("is_pos_inf", "Whether an element is plus infinity.")
 MulhiOp = _binary("mulhi", INTS, "The high half of the product.")
 
 
-def _named_pair(name: str, first: str, second: str, kinds: Kinds, doc: str) -> type[ElementwiseOp]:
-    """A binary op whose operands are not called lhs and rhs."""
-    base = type(
-        f"_{first}{second}Base",
-        (ElementwiseOp, ABC),
-        {
-            "__module__": __name__,
-            "__annotations__": {},
-            first: operand_def(),
-            second: operand_def(),
-            "result": result_def(),
-            "traits": traits_def(Pure()),
-            "__init__": BinaryOp.__init__,
-            "verify_": BinaryOp.verify_,
-        },
-    )
-    return family_member(base, "chlo", name, kinds, doc)
+@hlo_op
+class NextAfterOp(PairOp):
+    """The next number after x in the direction of y.
+
+    `%r = chlo.next_after %x, %y : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>`
+    """
+
+    name = "chlo.next_after"
+    KINDS: ClassVar[Kinds] = FLOATS
+    x = operand_def()
+    y = operand_def()
 
 
-NextAfterOp = _named_pair("next_after", "x", "y", FLOATS, "The next number after x towards y.")
-PolygammaOp = _named_pair("polygamma", "n", "x", FLOATS, "The n-th derivative of digamma.")
-ZetaOp = _named_pair("zeta", "x", "q", FLOATS, "The Hurwitz zeta function.")
+@hlo_op
+class PolygammaOp(PairOp):
+    """The n-th derivative of digamma at x.
+
+    `%r = chlo.polygamma %n, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>`
+    """
+
+    name = "chlo.polygamma"
+    KINDS: ClassVar[Kinds] = FLOATS
+    n = operand_def()
+    x = operand_def()
+
+
+@hlo_op
+class ZetaOp(PairOp):
+    """The Hurwitz zeta function: the sum over k of (q + k) to the -x.
+
+    `%r = chlo.zeta %x, %q : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>`
+    """
+
+    name = "chlo.zeta"
+    KINDS: ClassVar[Kinds] = FLOATS
+    x = operand_def()
+    q = operand_def()
 
 
 # --- ops that broadcast --------------------------------------------------------------------

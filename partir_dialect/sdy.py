@@ -300,7 +300,7 @@ class ManualComputationOp(HloOp):
     manual_axes = prop_def(ManualAxesAttr)
     body = region_def()
     results_ = var_result_def()
-    traits = traits_def(RecursiveMemoryEffect(), IsolatedFromAbove())
+    traits = traits_def(RecursiveMemoryEffect())
 
     def __init__(
         self,
@@ -324,6 +324,7 @@ class ManualComputationOp(HloOp):
 
     def verify_(self) -> None:
         check_manual_computation(self)
+        IsolatedFromAbove().verify(self)  # no trait: names go on inside, as MLIR prints it
 
 
 def check_manual_computation(op: ManualComputationOp) -> None:

@@ -90,11 +90,9 @@ class AccurateUnaryOp(UnaryOp, ABC):
             check_accuracy(self, accuracy)
 
 
-class BinaryOp(ElementwiseOp, ABC):
-    """Two operands, a result of the same type."""
+class PairOp(ElementwiseOp, ABC):
+    """Two operands (which a subclass names), a result of the same type."""
 
-    lhs = operand_def(Tensor)
-    rhs = operand_def(Tensor)
     result = result_def(Tensor)
     traits = traits_def(Pure())
 
@@ -122,6 +120,13 @@ def check_accuracy(op: HloOp, accuracy: ResultAccuracyAttr) -> None:
         op.fail(f"a tolerance must not be negative, got: {accuracy}")
     if given != ("TOLERANCE" in str(accuracy.mode)):
         op.fail(f"a tolerance goes with the mode TOLERANCE only, got: {accuracy}")
+
+
+class BinaryOp(PairOp, ABC):
+    """Two operands, a result of the same type."""
+
+    lhs = operand_def(Tensor)
+    rhs = operand_def(Tensor)
 
 
 Base = TypeVar("Base", bound=HloOp)
