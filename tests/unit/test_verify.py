@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_the_first_op_that_differs_is_named(result: Partitioned) -> None:
     assert first_difference(result, prepared, arrays) is None
     original = result.lower
 
-    def sabotaged(source: object) -> object:
+    def sabotaged(source: Any) -> Any:
         lowered = original(source)
         for op in list(source.function.body.block.ops):
             if op.name == "stablehlo.tanh":

@@ -85,7 +85,7 @@ def test_values_pass_through_unchanged(type_: str, value: np.ndarray) -> None:
 
 def test_shards_of_a_result_are_given_apart() -> None:
     text = main_of("%a: tensor<f32>", "tensor<f32>", "return %a : tensor<f32>")
-    outputs = run_on_xla(text, Mesh(x=8), [[np.float32(d).reshape(())] for d in range(8)])
+    outputs = run_on_xla(text, Mesh(x=8), [[np.asarray(d, np.float32)] for d in range(8)])
     assert [float(o[0]) for o in outputs] == list(range(8))
 
 
