@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ class BridgePrinter(Printer):
         self.print_string(self._ours.writer.text(attribute))
 
     def print_ssa_value(self, value: SSAValue) -> str:
-        names = self._ours.names
-        if id(value) not in names.of and isinstance(value, BlockArgument):
-            names.argument(value)
-        name = names.of[id(value)]
+        name = self._ours.names.ahead(value)
         self.print_string(name)
         return name[1:]
 

@@ -42,8 +42,7 @@ class GenericPrinter:
         """Writes one op and what is in it."""
         results = op.results
         head = f"{indent}{self.names.results(results)} = " if results else indent
-        of = self.names.of
-        operands = ", ".join([of[id(value)] for value in op._operands])
+        operands = self.names.operands(op)
         middle, tail = self.tail(op)
         if self.with_locations:
             tail = f"{tail}{self.location(op.location)}"

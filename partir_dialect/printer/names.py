@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 # pyright: reportPrivateUsage=false
 
@@ -30,6 +30,9 @@ class ValueNames:
 
     def results(self, results: Sequence[SSAValue]) -> str:
         """Names the results of an op; the answer is what stands before its `=`."""
+        known = self.of.get(id(results[0]))
+        if known is not None:  # used before it stands in the text, in another block
+            return known if len(results) == 1 else f"{known[:-2]}:{len(results)}"
         hint = results[0]._name
         if hint is None or hint[0].isdigit():
             name = f"%{self._next}"
@@ -43,8 +46,27 @@ class ValueNames:
             self.of[id(result)] = f"{name}#{index}"
         return f"{name}:{len(results)}"
 
+    def operands(self, op: Operation) -> str:
+        """The names of an op's operands."""
+        of = self.of
+        try:
+            return ", ".join([of[id(value)] for value in op._operands])
+        except KeyError:
+            return ", ".join([self.ahead(value) for value in op._operands])
+
+    def ahead(self, value: SSAValue) -> str:
+        """The name of a value that perhaps stands further down in the text."""
+        if id(value) not in self.of:
+            if isinstance(value, OpResult):
+                self.results(value.op.results)
+            else:
+                self.argument(value)
+        return self.of[id(value)]
+
     def argument(self, argument: SSAValue) -> str:
         """Names a block argument: `%arg0`, or its own name."""
+        if id(argument) in self.of:
+            return self.of[id(argument)]
         hint = argument._name
         if hint is None or hint[0].isdigit() or hint.startswith("arg"):
             hint = f"arg{self._next_argument}"

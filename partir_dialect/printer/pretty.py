@@ -109,16 +109,16 @@ class PrettyPrinter(GenericPrinter):
 
     def _filled(self, plan: Sequence[Piece], op: Operation, indent: str) -> None:
         self.begin(op, indent)
-        of = self.names.of
+        name_of = self.names.ahead
         operands = iter(op._operands)
         texts: list[str] = []
         for what, text in plan:
             if what == "":
                 texts.append(text)
             elif what == _ONE:
-                texts.append(of[id(next(operands))])
+                texts.append(name_of(next(operands)))
             elif what == _REST:
-                texts.append(", ".join([of[id(value)] for value in operands]))
+                texts.append(", ".join([name_of(value) for value in operands]))
             else:
                 self.lines[-1] += "".join(texts)
                 texts.clear()

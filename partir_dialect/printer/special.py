@@ -66,7 +66,9 @@ def function(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     if not isinstance(op, FuncOp):
         return False
     first = op.body.blocks.first
-    if first is not None and first.first_use is not None:
+    if first is not None and (
+        first.first_use is not None or len(first.args) != len(op.function_type.inputs)
+    ):
         return False
     visibility = f"{op.sym_visibility.data} " if op.sym_visibility else ""
     outer, printer.names = printer.names, type(printer.names)()
@@ -163,9 +165,9 @@ def reduce(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     if block is None or dimensions is None or block.first_use is not None or not op.results:
         return False
     half = len(op.operands) // 2
-    of = printer.names.of
+    name_of = printer.names.ahead
     pairs = zip(op.operands[:half], op.operands[half:], strict=True)
-    inputs = ", ".join(f"({of[id(x)]} init: {of[id(start)]})" for x, start in pairs)
+    inputs = ", ".join(f"({name_of(x)} init: {name_of(start)})" for x, start in pairs)
     applied = _applied(printer, op, block)
     printer.begin(op, indent)
     numbers = ", ".join(map(str, cast(Any, dimensions).get_values()))
@@ -230,7 +232,7 @@ def while_(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
         of[id(argument)] = name
     printer.begin(op, indent)
     carries = ", ".join(
-        f"{name} = {of[id(value)]}" for name, value in zip(names, op.operands, strict=True)
+        f"{name} = {printer.names.ahead(value)}" for name, value in zip(names, op.operands, strict=True)
     )
     types = printer.writer.list([value.type for value in op.operands])
     printer.lines[-1] += f"({carries})" + (f" : {types}" if types else "")
@@ -276,8 +278,7 @@ def convolution(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     if not inside.startswith("["):
         return False
     printer.begin(op, indent)
-    of = printer.names.of
-    operands = ", ".join([of[id(value)] for value in op.operands])
+    operands = printer.names.operands(op)
     shown = (
         "dimension_numbers",
         "window_strides",

@@ -52,11 +52,11 @@ from .scanner import Scanner, unescape
 from .types import TypeReader
 
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*(?:[eE][-+]?\d+)?)?)(?![\w$])")
-_SYMBOL = re.compile(r'@(?:([A-Za-z_][\w$.-]*)|"((?:[^"\\\n]|\\[^\n])*)")')
-_KEY = re.compile(r'[A-Za-z_][\w$.-]*|"(?:[^"\\\n]|\\[^\n])*"')
+_SYMBOL = re.compile(r'@(?:([A-Za-z_][\w$.-]*)|"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)")')
+_KEY = re.compile(r'[A-Za-z_][\w$.-]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"')
 _SIGIL_NAME = re.compile(r"#([A-Za-z_][\w$]*(?:\.[\w$-]+)*|\d+)")
 _STRING_START = re.compile(r'"')
-_HANDLE = re.compile(r'[A-Za-z_][\w$.-]*|"(?:[^"\\\n]|\\[^\n])*"')
+_HANDLE = re.compile(r'[A-Za-z_][\w$.-]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"')
 _ALIAS = re.compile(r"^[ \t]*([#!])([A-Za-z_][\w$.-]*|\d+)[ \t]*=(?!=)", re.MULTILINE)
 _LOCATION_TEXT = re.compile(r"loc\((#[\w$.-]+|unknown)\)")
 _QUICK_ALIAS = re.compile(
@@ -67,7 +67,8 @@ _QUICK_ALIAS = re.compile(
     re.MULTILINE,
 )
 """An alias of a location as MLIR prints nearly all of them."""
-_BLOB = re.compile(r'"((?:[^"\\\n]|\\[^\n])*)"')
+_LONGEST_CHAIN = 200
+_BLOB = re.compile(r'"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
 _STRUCTURAL_TYPES = re.compile(r"[A-Za-z(!]")
 _FLOATS = set(FLOAT_TYPES.values())
 
@@ -127,9 +128,11 @@ class AttributeReader(TypeReader):
         """What an alias stands for; it may be used before its definition in locations only."""
         key = sigil + name
         where = self._aliases.get(key)
-        if where is None or (where > at and not self._late_aliases):
+        if where is None:
             names = [n for n in self._aliases if n.startswith(sigil)]
             self.fail(f"undefined alias, got: {key}", at, name=key, candidates=names[:1000])
+        if where > at and not self._late_aliases:
+            self.fail(f"alias is used before its definition, got: {key}", at)
         found = self._resolved.get(key)
         if found is None:
             if key in self._resolving:
@@ -430,32 +433,38 @@ class AttributeReader(TypeReader):
         self.fail(f"expected a location, got: {self.found()}")
 
     def quick_location(self, name: str) -> LocationAttr | None:
-        """The location of an alias whose definition has a usual form, else nothing."""
-        found = self.location_memo.get(name)
-        if found is not None:
-            return found
-        where = self._aliases.get(name)
-        match = _QUICK_ALIAS.match(self.text, where) if where is not None else None
-        if match is None or name in self._resolving:
-            return None
-        self._resolving.add(name)
-        found = self.nested(lambda: self._quick(match))
-        self._resolving.discard(name)
-        if found is not None:
-            self.location_memo[name] = self._resolved[name] = found
-        return found
+        """The location of an alias whose definition has a usual form, else nothing.
 
-    def _quick(self, match: re.Match[str]) -> LocationAttr | None:
+        Aliases hang together in long chains, so they are followed without recursion.
+        """
+        memo = self.location_memo
+        waiting = [name]
+        while waiting:
+            alias = waiting[-1]
+            where = self._aliases.get(alias)
+            match = _QUICK_ALIAS.match(self.text, where) if where is not None else None
+            if match is None or len(waiting) > _LONGEST_CHAIN:
+                return None
+            missing = [n for n in (match["inner"], match["callee"], match["caller"]) if n]
+            missing = [n for n in missing if n not in memo]
+            if not missing:
+                memo[alias] = self._resolved[alias] = self._quick(match)
+                waiting.pop()
+            elif missing[0] in waiting:
+                return None
+            else:
+                waiting.append(missing[0])
+        return memo[name]
+
+    def _quick(self, match: re.Match[str]) -> LocationAttr:
+        memo = self.location_memo
         if match["callee"]:
-            callee = self.quick_location(match["callee"])
-            caller = self.quick_location(match["caller"])
-            return None if callee is None or caller is None else CallSiteLoc(callee, caller)
+            return CallSiteLoc(memo[match["callee"]], memo[match["caller"]])
         name = self._names.get(match["name"])
         if name is None:
             name = self._names[match["name"]] = StringAttr(match["name"])
         if match["inner"]:
-            inner = self.quick_location(match["inner"])
-            return None if inner is None else unchecked(NameLoc, desc=name, location=inner)
+            return unchecked(NameLoc, desc=name, location=memo[match["inner"]])
         if match["line"] is None:
             return unchecked(NameLoc, desc=name, location=_NOTHING)
         line, column = int(match["line"]), int(match["column"])

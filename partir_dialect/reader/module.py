@@ -15,6 +15,7 @@ from xdsl.ir import Block, Dialect, Operation, Region
 from ..context import make_context
 from ..errors import ReadError, Span
 from ..raw import RESOURCES
+from .bytecode import BYTECODE, bytecode_text
 from .partir import PARTIR
 from .pretty import PrettyReader
 from .special import SPECIAL
@@ -46,6 +47,7 @@ class ModuleReader(PrettyReader):
         self.start()
         ops: list[Operation] = []
         self.enter_region()
+        self.enter_block()
         resources = ""
         while not self.at_end():
             if self.peek("{-#"):
@@ -53,23 +55,15 @@ class ModuleReader(PrettyReader):
             elif self.peek("#") or self.peek("!"):
                 if not self.skip_quick_alias():
                     self.alias_definition()
-            elif self.peek("}") or self.peek("^"):
+            elif self.text[self.pos] in "}^{":
                 self.fail(f"expected an op, got: {self.found()}")
             else:
-                self._top_level(ops)
+                self.statements(ops)
         self.check_settled()
         module = _as_module(ops)
         if resources:
             module.attributes[RESOURCES] = StringAttr(resources)
         return module
-
-    def _top_level(self, ops: list[Operation]) -> None:
-        start = self.pos
-        if ops and self.peek_word() == "loc":
-            ops[-1].location = self.location()
-            return
-        end = self.text.find("\n", start)
-        ops.append(self.statement(start, len(self.text) if end < 0 else end))
 
     def _resources(self) -> str:
         start = self.pos
@@ -89,6 +83,8 @@ def _as_module(ops: list[Operation]) -> ModuleOp:
 
 
 def _decoded(data: bytes, filename: str) -> str:
+    if data.startswith(BYTECODE):
+        return bytecode_text(data, filename)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -99,13 +95,26 @@ def _decoded(data: bytes, filename: str) -> str:
         ) from None
 
 
+def _check_characters(text: str, filename: str) -> None:
+    """A text may hold no halves of surrogate pairs."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        span = Span.at(filename, text, error.start)
+        code = ord(text[error.start])
+        raise ReadError(f"text holds half a character, got: U+{code:04X}", span=span) from None
+
+
 def read_module(text: str | bytes, filename: str = "<string>") -> ModuleOp:
     """The module that a text says, in pretty or generic form, with its locations.
 
+    Bytes may be MLIR bytecode or a portable artifact, which jaxlib decodes if it is installed.
     Raises `ReadError` with the place at fault, for whatever is wrong with the text.
     """
     if isinstance(text, bytes):
         text = _decoded(text, filename)
+    else:
+        _check_characters(text, filename)
     reader = ModuleReader(text, filename, reading_context())
     limit = sys.getrecursionlimit()
     collecting = gc.isenabled()

@@ -29,9 +29,11 @@ _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _RESULT_NAME = re.compile(r"(%[\w$.-]+)(?:[ \t]*:[ \t]*(\d+))?")
 _LABEL = re.compile(r"\^[\w$.-]+")
 _OP_NAME = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
-_QUOTED_NAME = re.compile(r'"((?:[^"\\\n]|\\[^\n])*)"')
+_QUOTED_NAME = re.compile(r'"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
 _NAMES = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
 _LINE = re.compile(rf"[ \t\r\n]*([%\"A-Za-z][^\n]{{0,{_LONGEST_TEMPLATE}}})$", re.MULTILINE)
+_ENDS = frozenset(("}", "^", "", "#", "!", "{"))
+"""With what no op begins: the block is at its end."""
 _MAX_RESULTS = 100_000
 _WITHOUT_CLASS = frozenset(("func.constant", "func.call_indirect"))
 """Ops of MLIR's own dialects that xDSL does not have."""
@@ -175,7 +177,7 @@ class OperationReader(ValueReader):
             self.skip()
             start = self.pos
             char = text[start : start + 1]
-            if char in ("}", "^", ""):
+            if char in _ENDS:
                 return
             if char == "l" and ops and self.peek_word() == "loc":
                 ops[-1].location = self.location()
@@ -231,7 +233,7 @@ class OperationReader(ValueReader):
         if end - start >= _LONGEST_TEMPLATE or "\n" in line or self.text[self.pos : end].strip():
             return
         rest = self.text[op_end : self.pos]
-        if rest and not rest.startswith(" loc("):
+        if rest.strip() and not rest.startswith(" loc("):
             return
         parts = _NAMES.split(line)
         if len(parts) // 2 != len(counts) + len(draft.operands):
