@@ -15,7 +15,7 @@ from math import prod
 
 from ..partir_dialect.errors import PartirError
 from ..partir_dialect.rules.base import Dims, Factor, Kind, Rule
-from .local import LOCAL_OPS, REWRITES
+from .local import LOCAL_OPS, MASKED, REWRITES
 
 ARGUMENT = "partir.argument"
 RESULT = "partir.result"
@@ -67,7 +67,7 @@ class OpShape:
 
     `inputs[k][d]` and `outputs[r][d]` are factors major to minor; `where_in[f]` and `where_out[f]`
     are the (operand or result, dimension) pairs in which factor f occurs; `usable[f]` says whether
-    an axis may tile along f at all.
+    an axis may tile along f at all, `padable[f]` whether its tiles may be uneven.
     """
 
     factors: tuple[Factor, ...]
@@ -76,6 +76,7 @@ class OpShape:
     where_in: tuple[tuple[tuple[int, int], ...], ...]
     where_out: tuple[tuple[tuple[int, int], ...], ...]
     usable: tuple[bool, ...]
+    padable: tuple[bool, ...]
     rule: Rule
 
 
@@ -170,6 +171,8 @@ def compile_rule(kind: str, rule: Rule, captured: tuple[tuple[int, ...], ...] = 
             dims.append((len(factors),))
             factors.append(Factor(size, Kind.BLOCKED))
         inputs.append(tuple(dims))
+    tables = (*inputs, *rule.results)
+    products = {f for dims in tables for made_of in dims if len(made_of) > 1 for f in made_of}
     where_in = _occurrences(len(factors), inputs)
     where_out = _occurrences(len(factors), rule.results)
     return OpShape(
@@ -179,6 +182,7 @@ def compile_rule(kind: str, rule: Rule, captured: tuple[tuple[int, ...], ...] = 
         where_in,
         where_out,
         tuple(_usable(kind, factor, where_in[f], where_out[f]) for f, factor in enumerate(factors)),
+        tuple(_padable(kind, factor) and f not in products for f, factor in enumerate(factors)),
         rule,
     )
 
@@ -192,6 +196,13 @@ def _occurrences(
             for f in made_of:
                 where[f].append((k, d))
     return tuple(tuple(places) for places in where)
+
+
+def _padable(kind: str, factor: Factor) -> bool:
+    """Whether padding at the tail of the factor can do no harm, or is masked."""
+    if factor.kind is Kind.REDUCTION:
+        return kind in MASKED
+    return factor.kind is Kind.PARALLEL or factor.rewrite == "iota"
 
 
 def _usable(

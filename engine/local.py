@@ -43,5 +43,13 @@ ATTRIBUTES: frozenset[str] = frozenset(
 
 LOCAL_OPS: frozenset[str] = RETYPED | ATTRIBUTES
 
+MASKED: frozenset[str] = frozenset(
+    f"stablehlo.{name}" for name in ("dot_general", "convolution", "reduce", "scatter")
+)
+"""Kinds of which a reduced dimension may be padded: padding becomes the identity of ⊕."""
+
+MASK = "mask"
+"""The rewrite of a padded REDUCTION factor (it is no rule's: any kind in `MASKED` may need it)."""
+
 REWRITES: frozenset[str] = frozenset({"iota", "init_once"})
 """Local rewrites of special factors (names as in `Factor.rewrite`)."""

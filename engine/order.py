@@ -8,6 +8,8 @@ nodes with two axes or more form a component, and each component gets one rankin
 
 from __future__ import annotations
 
+from math import prod
+
 from .graph import ARGUMENT
 from .state import State
 
@@ -70,12 +72,16 @@ def _links(state: State, nodes: dict[Node, None]) -> list[tuple[Node, Node]]:
 
 
 def _ranking(state: State, component: list[Node]) -> dict[int, int]:
-    """Rank of each axis: those that an argument is gathered along last, else nest order."""
+    """Rank of each axis: those that an argument is gathered along last, else nest order. Padding is
+    only ever at the tail of the whole dimension, so an uneven one keeps its nest order."""
     axes: dict[int, None] = {}
     gathered: set[int] = set()
     for slot, factor in sorted(component):
         on = state.axes_on(slot, factor)
         axes.update(dict.fromkeys(on))
+        tiles = prod(state.sizes[axis] for axis in on)
+        if state.graph.op_shapes[slot].factors[factor].size % tiles:
+            return {axis: rank for rank, axis in enumerate(on)}
         if state.graph.kinds[slot] == ARGUMENT:
             gathered.update(_gathered(state, slot, factor, on))
     ordered = [a for a in axes if a not in gathered] + [a for a in axes if a in gathered]

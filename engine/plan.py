@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from math import prod
 
 from ..partir_dialect.placement import Placement
+from ..partir_dialect.rules.base import Kind
 from .deferral import Deferrals, find_deferrals, produced_pending
 from .graph import ARGUMENT, RESULT, Graph
+from .local import MASK
 from .order import dimension_ranks
 from .route import COLLECTIVES, Dims, Move, Pending, Spot, local_shape, move_bytes, route
 from .state import State
@@ -228,7 +230,12 @@ class _Planner:
         found: list[tuple[str, int, tuple[int, ...]]] = []
         for f in dict.fromkeys(f for _, f in nest if f >= 0):
             name, axes = factors[f].rewrite, self._axes(op, f)
-            if name is not None and axes:
+            if not axes:
+                continue
+            tiles = prod(self.plan.sizes[axis] for axis in axes)
+            if factors[f].kind is Kind.REDUCTION and factors[f].size % tiles:
+                found.append((MASK, f, axes))
+            if name is not None:
                 found.append((name, f, axes))
         return tuple(found)
 

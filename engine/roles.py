@@ -278,12 +278,11 @@ def _feeds_structure(graph: Graph, value: int) -> bool:
 
 
 def _tail(name: str) -> tuple[str, ...]:
-    """The path without the leading components that only say the role."""
+    """The path behind the first component that says the role; all of it if none does."""
     parts = name.split("/")
-    while len(parts) > 1 and (
-        parts[0].isdecimal() or any(parts[0].lower() in words for words in _WORDS.values())
-    ):
-        parts = parts[1:]
+    for i, part in enumerate(parts[:-1]):
+        if any(part.lower() in words for words in _WORDS.values()):
+            return tuple(parts[i + 1 :])
     return tuple(parts)
 
 

@@ -126,7 +126,7 @@ class State:
         """The factor of a dimension (its factors major to minor) that the axis would tile, or NONE.
 
         Products fill major to minor (rule 6); an axis that divides only after it is split is noted
-        in `splits`.
+        in `splits`. The first axis on a factor may leave padding at the tail; further ones divide.
         """
         shape = self.graph.op_shapes[op]
         slot = self.graph.slots[op]
@@ -137,7 +137,8 @@ class State:
             left = self.remaining(slot, op, f)
             if left == 1:
                 continue
-            if left % size == 0:
+            whole = shape.factors[f].size
+            if left % size == 0 or (left == whole and shape.padable[f]):
                 return f if self._majors_filled(op, slot, f) else NONE
             common = gcd(left, size)
             if common > 1 and len(dim) > 1:

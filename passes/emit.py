@@ -85,6 +85,9 @@ class Emitter:
     def add(self, left: SSAValue, right: SSAValue) -> SSAValue:
         return self.binary(stablehlo.AddOp, left, right)
 
+    def subtract(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.SubtractOp, left, right)
+
     def multiply(self, left: SSAValue, right: SSAValue) -> SSAValue:
         return self.binary(stablehlo.MultiplyOp, left, right)
 
@@ -132,6 +135,35 @@ class Emitter:
         return self._make(
             stablehlo.DynamicSliceOp, [value, *starts], type_, {"slice_sizes": sizes_}
         )
+
+    def pad_tail(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The value with zeros at the tail of each dimension up to `shape`; itself if it has it."""
+        type_ = tensor_of(value)
+        extra = [size - have for size, have in zip(shape, type_.get_shape(), strict=True)]
+        if not any(extra):
+            return value
+        zero = self.splat(0, TensorType(type_.element_type, []))
+        none = cast("Attribute", DenseArrayBase.from_list(i64, [0] * len(extra)))
+        properties: dict[str, Attribute] = {
+            "edge_padding_low": none,
+            "edge_padding_high": cast("Attribute", DenseArrayBase.from_list(i64, extra)),
+            "interior_padding": none,
+        }
+        result = TensorType(type_.element_type, shape)
+        return self._make(stablehlo.PadOp, [value, zero], result, properties)
+
+    def head(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The first elements in each dimension; the value itself if there are no more."""
+        type_ = tensor_of(value)
+        if type_.get_shape() == tuple(shape):
+            return value
+        properties: dict[str, Attribute] = {
+            "start_indices": cast("Attribute", DenseArrayBase.from_list(i64, [0] * len(shape))),
+            "limit_indices": cast("Attribute", DenseArrayBase.from_list(i64, list(shape))),
+            "strides": cast("Attribute", DenseArrayBase.from_list(i64, [1] * len(shape))),
+        }
+        result = TensorType(type_.element_type, shape)
+        return self._make(stablehlo.SliceOp, [value], result, properties)
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         type_ = TensorType(tensor_of(value).element_type, shape)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..engine.graph import OpShape
+from ..engine.local import MASK
 from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.constants import dense_attribute
 from ..partir_dialect.dtypes import numpy_dtype
@@ -163,9 +164,38 @@ def _init_once(op: Operation, context: Context, emit: Emitter) -> None:
         op.operands[k] = emit.select(predicate, op.operands[k], identity)
 
 
+def _mask(op: Operation, context: Context, emit: Emitter) -> None:
+    """What lies beyond the global size in a reduced dimension becomes the identity of ⊕; of a
+    product both sides do, since the other's padding may be infinite."""
+    factor = context.shape.factors[context.factor]
+    index = device_index(emit, context.mesh, context.axes)
+    product = op.name in ("stablehlo.dot_general", "stablehlo.convolution")
+    reducer = "add" if product else factor.reducer or "add"
+    for k, dim in context.shape.where_in[context.factor]:
+        if op.name == "stablehlo.scatter" and k <= len(op.results):
+            continue  # the inputs and the indices: masked updates do nothing wherever they land
+        op.operands[k] = masked(emit, op.operands[k], dim, index, factor.size, reducer)
+
+
+def masked(
+    emit: Emitter, value: SSAValue, dim: int, index: SSAValue, size: int, reducer: str
+) -> SSAValue:
+    """The tile number `index` of a dimension of `size` elements, the identity of ⊕ beyond its
+    end."""
+    type_ = tensor_of(value)
+    shape = type_.get_shape()
+    start = emit.multiply(index, emit.integer(shape[dim]))
+    left = emit.subtract(emit.integer(size), start)
+    position = emit.iota(TensorType(i32, shape), dim)
+    inside = emit.compare(position, emit.broadcast(left, shape), "LT")
+    return emit.select(
+        inside, value, emit.splat(identity_value(reducer, type_.element_type), type_)
+    )
+
+
 Rewrite = Callable[[Operation, Context, Emitter], None]
 
-REWRITES: dict[str, Rewrite] = {"iota": _iota, "init_once": _init_once}
+REWRITES: dict[str, Rewrite] = {"iota": _iota, "init_once": _init_once, MASK: _mask}
 """Rewrite name -> what it does; ops are emitted before the op (after it where the result
 changes)."""
 

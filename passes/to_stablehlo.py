@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from xdsl.context import Context
@@ -167,38 +168,24 @@ class _Function:
     def all_slice(self, op: Operation) -> None:
         assert isinstance(op, partir.AllSliceOp)
         sizes = tensor_of(op.results[0]).get_shape()
-        self._check_even(op, sizes, op.dim_axes, tensor_of(op.source).get_shape())
+        emit = self.behind(op)
+        whole = [size * self._tiles(axes) for size, axes in zip(sizes, op.dim_axes, strict=True)]
         starts = [
             self.start(axes, size) if axes else self.zero()
             for axes, size in zip(op.dim_axes, sizes, strict=True)
         ]
-        self.replace(op, self.behind(op).dynamic_slice(op.source, starts, sizes))
+        self.replace(op, emit.dynamic_slice(emit.pad_tail(op.source, whole), starts, sizes))
 
-    def _check_even(
-        self,
-        op: Operation,
-        tile: Sequence[int],
-        axes: Sequence[Sequence[str]],
-        whole: Sequence[int],
-    ) -> None:
-        for d, names in enumerate(axes):
-            count = 1
-            for name in names:
-                count *= self.mesh.size(name)
-            if tile[d] * count != whole[d]:
-                raise PassFailedException(
-                    f"{op.name}: {count} tiles must divide the dimension, got: {whole[d]}"
-                )
+    def _tiles(self, axes: Sequence[str]) -> int:
+        return prod(self.mesh.size(axis) for axis in axes)
 
     def all_gather(self, op: Operation) -> None:
         assert isinstance(op, partir.AllGatherOp)
-        tile = tensor_of(op.source).get_shape()
-        self._check_even(op, tile, op.dim_axes, tensor_of(op.results[0]).get_shape())
         emit, value = self.behind(op), op.source
         for d, axes in enumerate(op.dim_axes):
             if axes:
                 shape = list(tensor_of(value).get_shape())
-                shape[d] = tensor_of(op.results[0]).get_shape()[d]
+                shape[d] *= self._tiles(axes)
                 value = self._collective(
                     emit,
                     stablehlo.AllGatherOp,
@@ -206,7 +193,7 @@ class _Function:
                     shape,
                     {"all_gather_dim": IntegerAttr(d, i64), **self.properties.global_ids(axes)},
                 )
-        self.replace(op, value)
+        self.replace(op, emit.head(value, tensor_of(op.results[0]).get_shape()))
 
     def all_reduce(self, op: Operation) -> None:
         assert isinstance(op, partir.AllReduceOp)
@@ -224,8 +211,9 @@ class _Function:
     def reduce_scatter(self, op: Operation) -> None:
         assert isinstance(op, partir.ReduceScatterOp)
         result = tensor_of(op.results[0]).get_shape()
-        self._check_even(op, result, op.dim_axes, tensor_of(op.source).get_shape())
-        emit, value = self.behind(op), op.source
+        whole = [size * self._tiles(axes) for size, axes in zip(result, op.dim_axes, strict=True)]
+        emit = self.behind(op)
+        value = emit.pad_tail(op.source, whole)
         for d, axes in enumerate(op.dim_axes):
             if axes:
                 shape = list(tensor_of(value).get_shape())
@@ -245,21 +233,22 @@ class _Function:
         gathered, sliced = op.dims
         axes = op.axis_names
         groups = self.mesh.groups(axes)
-        whole = tensor_of(op.source).get_shape()
-        if whole[sliced] % len(groups[0]):
-            raise PassFailedException(
-                f"{op.name}: {len(groups[0])} tiles must divide the dimension, got: {whole[sliced]}"
-            )
+        count = len(groups[0])
+        emit, result = self.behind(op), tensor_of(op.results[0]).get_shape()
+        shape = list(tensor_of(op.source).get_shape())
+        shape[sliced] = result[sliced] * count
+        value = emit.pad_tail(op.source, shape)
+        shape[sliced] = result[sliced]
+        shape[gathered] *= count
         properties: dict[str, Attribute] = {
             "split_dimension": IntegerAttr(sliced, i64),
             "concat_dimension": IntegerAttr(gathered, i64),
-            "split_count": IntegerAttr(len(groups[0]), i64),
+            "split_count": IntegerAttr(count, i64),
             "replica_groups": _dense(groups),
             "channel_handle": self.properties.channel,
         }
-        shape = tensor_of(op.results[0]).get_shape()
-        made = self._collective(self.behind(op), stablehlo.AllToAllOp, op.source, shape, properties)
-        self.replace(op, made)
+        made = self._collective(emit, stablehlo.AllToAllOp, value, shape, properties)
+        self.replace(op, emit.head(made, result))
 
     def collective_permute(self, op: Operation) -> None:
         assert isinstance(op, partir.CollectivePermuteOp)

@@ -38,7 +38,7 @@ class Edge:
     placement: Placement
 
     def index(self, device: int, mesh: Mesh) -> tuple[slice, ...]:
-        """Where in the global array the tile of the device is."""
+        """Where in the global array the tile of the device is; the last tiles may be short."""
         found: list[slice] = []
         for size, axes in zip(self.shape, self.placement.dims, strict=True):
             tiles = 1
@@ -46,21 +46,18 @@ class Edge:
                 tiles *= mesh.size(axis)
             tile = -(-size // tiles)
             start = mesh.index(device, axes) * tile
-            found.append(slice(start, start + tile))
+            found.append(slice(min(start, size), min(start + tile, size)))
         return tuple(found)
 
     def scatter(self, array: Array, mesh: Mesh) -> list[Array]:
-        """The tile of each device. Raises `PartirError` if the array has another shape."""
+        """The tile of each device, with rubbish beyond the end of a short one, so that nothing can
+        come to depend on it. Raises `PartirError` if the array has another shape."""
         if array.shape != self.shape:
             raise PartirError(
                 f"{self.name} must be of shape {list(self.shape)}, got: {list(array.shape)}"
             )
-        return [
-            np.ascontiguousarray(array[self.index(device, mesh)]).reshape(
-                self.placement.local_shape(self.shape, mesh)
-            )
-            for device in range(mesh.devices)
-        ]
+        local = self.placement.local_shape(self.shape, mesh)
+        return [_padded(array[self.index(device, mesh)], local) for device in range(mesh.devices)]
 
     def gather(self, tiles: Sequence[Array], mesh: Mesh) -> Array:
         """The global array; raises `MismatchError` if devices that hold one tile differ."""
@@ -69,13 +66,29 @@ class Edge:
         for device, tile in enumerate(tiles):
             index = self.index(device, mesh)
             holder = first.setdefault(tuple((s.start, s.stop) for s in index), device)
+            valid = [s.stop - s.start for s in index]
             if holder == device:
-                whole[index] = tile
-            elif tile.tobytes() != tiles[holder].tobytes():
+                whole[index] = head(tile, valid)
+            elif head(tile, valid).tobytes() != head(tiles[holder], valid).tobytes():
                 raise MismatchError(
                     f"{self.name} must be equal on devices {holder} and {device}, but it differs"
                 )
         return whole
+
+
+def head(tile: Array, shape: Sequence[int]) -> Array:
+    """The valid part of a tile: the first elements in each dimension."""
+    return tile[tuple(slice(0, size) for size in shape)]
+
+
+def _padded(tile: Array, shape: tuple[int, ...]) -> Array:
+    """The tile in its local shape; what is beyond its end is not a number, or as large as can be."""
+    if tile.shape == shape:
+        return np.ascontiguousarray(tile).reshape(shape)  # which makes a scalar a vector
+    integer = tile.dtype.kind in "iu"
+    whole = np.full(shape, np.iinfo(tile.dtype).max if integer else np.nan).astype(tile.dtype)
+    whole[tuple(slice(0, size) for size in tile.shape)] = tile
+    return whole
 
 
 @dataclass(frozen=True)

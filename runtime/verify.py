@@ -23,7 +23,7 @@ from ..interp.numbers import is_float
 from ..partir_dialect.errors import MismatchError, PartirError
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.reader import read_module
-from .border import Border, Edge, read_border
+from .border import Border, Edge, head, read_border
 from .program import Program
 
 if TYPE_CHECKING:
@@ -49,8 +49,10 @@ class Expected:
         """None if the tile of a device is what it should be, else where and how it differs."""
         index = self.edge.index(device, mesh)
         given, reference = self.given[index], self.reference[index]
-        if tile.shape != given.shape or tile.dtype != given.dtype:
-            return f"it is {tile.dtype}{list(tile.shape)}, wanted {given.dtype}{list(given.shape)}"
+        local = self.edge.placement.local_shape(self.edge.shape, mesh)
+        if tile.shape != local or tile.dtype != given.dtype:
+            return f"it is {tile.dtype}{list(tile.shape)}, wanted {given.dtype}{list(local)}"
+        tile = head(tile, given.shape)
         bound = None if self.bound is None else self.bound[index]
         mismatch = compare(reference, given, tile, bound=bound)
         if mismatch is None:
@@ -187,7 +189,7 @@ def first_difference(
             edge = Edge("", graph.shapes[value], placement)
             for device, tile in sorted(held.get(ssa, {}).items()):
                 want = wanted[value][edge.index(device, mesh)]
-                at = _first_far(tile, want)
+                at = _first_far(head(tile, want.shape), want)
                 if at is not None:
                     kind = graph.kinds[step.op] if isinstance(step, Compute) else step.kind
                     place = graph.locations[graph.producer[value][0]] or "an unknown place"
