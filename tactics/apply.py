@@ -20,7 +20,7 @@ from .imports import expand
 from .library import PREFIX, library
 from .parser import parse
 from .primitives import PRIMITIVES, Searcher, SearchRequest
-from .signature import bind, signature_of
+from .signature import Formal, bind, signature_of
 from .steps import Asked, Expectation, Inferred, Step, Warned
 from .traps import traps
 from .values import Axis, Match, Scope, Value, describe
@@ -254,7 +254,9 @@ class _Runner:
             raise unknown_tactic(call, self.definitions)
         if len(self.calls) >= MAX_DEPTH:
             raise TacticError(f"tactic {call.name} calls itself without end", span=call.span)
-        bound = bind(signature_of(definition), call.arguments, call.span)
+        signature = signature_of(definition)
+        bound = bind(signature, call.arguments, call.span)
+        formals = {formal.name: formal for formal in signature.formals}
         given = {argument.name for argument in call.arguments}
         values: dict[str, Value] = {}
         for position, (parameter, expr) in enumerate(
@@ -265,7 +267,7 @@ class _Runner:
                 position < len(call.arguments) and call.arguments[position].name is None
             )
             values[parameter.name] = self.argument(
-                parameter.name, expr, scope if is_given else self.globals
+                formals[parameter.name], expr, scope if is_given else self.globals
             )
         self.calls.append(call)
         try:
@@ -275,10 +277,19 @@ class _Runner:
         finally:
             self.calls.pop()
 
-    def argument(self, name: str, expr: s.Expr, scope: Scope) -> Value:
+    def argument(self, formal: Formal, expr: s.Expr, scope: Scope) -> Value:
+        """The value of an argument; patterns are looked up here, where they are written."""
         value = self.evaluator.value(expr, scope)
-        if name == "axis" and not isinstance(value, list):
+        if formal.kind == "axis" and not isinstance(value, list):
             return self.evaluator.axis(value, expr.span)
+        if formal.kind == "target" and isinstance(expr, s.Sequence):
+            return [
+                match
+                for item in expr.items
+                for match in self.evaluator.matches(self.evaluator.value(item, scope), item.span)
+            ]
+        if formal.kind == "target":
+            return list(self.evaluator.matches(value, expr.span))
         return value
 
     def blame(

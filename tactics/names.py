@@ -17,8 +17,9 @@ from ..partir_dialect.errors import Span, TacticError
 
 _KEY = re.compile(r"""\[\s*(?P<quote>['"])(?P<key>.*?)(?P=quote)\s*\]""")
 _ATTRIBUTE = re.compile(r"(?<=[A-Za-z_\]0-9])\.(?=[A-Za-z_])")
+_WORDS = re.compile(r"\{(?P<words>[^{}]*)\}")
 _PIECE = re.compile(
-    r"(?P<star>\*+)|(?P<any>\?)|\[(?P<not>[!^]?)(?P<class>[^\]]+)\]|\{(?P<words>[^{}]*)\}|(?P<open>[\[{])"
+    r"(?P<star>\*+)|(?P<any>\?)|\[(?P<not>[!^]?)(?P<class>[^\]]+)\]|(?P<open>[\[{])"
     r"|(?P<text>.)"
 )
 
@@ -35,18 +36,35 @@ def flat_pattern(text: str) -> str:
 def compile_pattern(text: str) -> re.Pattern[str]:
     """The pattern as a regular expression for `fullmatch`; raises `ValueError` for a bad one."""
     flat = flat_pattern(text)
+    return re.compile("|".join(_path(path) for path in _alternatives(flat)))
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """`a/{b,c/d}` → `a/b`, `a/c/d`."""
+    match = _WORDS.search(pattern)
+    if match is None:
+        return [pattern]
+    before, after = pattern[: match.start()], pattern[match.end() :]
+    return [
+        path
+        for word in match["words"].split(",")
+        for path in _alternatives(before + word.strip() + after)
+    ]
+
+
+def _path(flat: str) -> str:
+    """The expression of a pattern without alternatives."""
     if not flat.strip("/"):
         raise ValueError("an empty pattern")
-    anchored = flat.startswith("/")
     parts = flat.strip("/").split("/")
-    expression = "" if anchored else r"(?:.*/)?"
+    expression = "" if flat.startswith("/") else r"(?:.*/)?"
     for i, part in enumerate(parts):
         last = i == len(parts) - 1
         if part == "**":
             expression += r".+" if last else r"(?:[^/]+/)*"
         else:
             expression += _component(part) + ("" if last else "/")
-    return re.compile(expression)
+    return expression
 
 
 def _component(part: str) -> str:
@@ -59,9 +77,6 @@ def _component(part: str) -> str:
         elif match["class"]:
             body = re.escape(match["class"]).replace(r"\-", "-")
             out.append(f"[{'^' if match['not'] else ''}{body}]")
-        elif match["words"] is not None:
-            words = match["words"].split(",")
-            out.append("(?:" + "|".join(_component(word.strip()) for word in words) + ")")
         elif match["open"]:
             raise ValueError(f"{match['open']!r} is not closed")
         else:

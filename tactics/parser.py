@@ -230,7 +230,7 @@ def _list(expected: set[str]) -> str:
     shown = expected - obvious or expected
     words = [
         _WORDS.get(name, repr(name.lower()))
-        for name in sorted(shown, key=lambda n: _ORDER.index(n) if n in _ORDER else 99)
+        for name in sorted(shown, key=lambda n: (_ORDER.index(n) if n in _ORDER else 99, n))
         if name != "$END" or "_NL" not in shown
     ]
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1]

@@ -123,8 +123,11 @@ class World:
                     for value in self.graph.results[op]
                 )
         if not found:
-            raise nothing_matches(
-                pattern, sorted({s for s in self.scopes if s}), "named scope of an op", span
+            raise TacticError(
+                f"no named scope of an op is named {pattern!r}",
+                span=span,
+                name=pattern,
+                candidates=sorted({p for scope in self.scopes for p in _prefixes(scope)}),
             )
         return found
 
@@ -220,8 +223,13 @@ def scope_of(location: str) -> str:
 
 def _scope_matches(pattern: str, scope: str) -> bool:
     expression = compile_pattern(pattern)
-    parts = scope.split("/")
-    return any(expression.fullmatch("/".join(parts[:n])) for n in range(1, len(parts) + 1))
+    return any(expression.fullmatch(prefix) for prefix in _prefixes(scope))
+
+
+def _prefixes(scope: str) -> list[str]:
+    """The scope and all that it is inside of."""
+    parts = scope.split("/") if scope else []
+    return ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
 
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>\d+)\Z")
