@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -39,6 +40,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnrankedTensorType,
+    f32,
     i1,
     i32,
     i64,
@@ -90,14 +92,18 @@ Int32 = BaseAttr(cast(type[IntegerAttr[IntegerType]], IntegerAttr))
 Flag = BaseAttr(cast(type[IntegerAttr[IntegerType]], IntegerAttr))
 """Properties that are `true` or `false`."""
 
-_WIDTHS: dict[int, IntegerType] = {
+Float32 = BaseAttr(cast(type[FloatAttr[Float32Type]], FloatAttr))
+"""Properties that are an f32."""
+
+_WIDTHS: dict[int, Attribute] = {
     id(Integers): i64,
     id(Flags): i1,
     id(Int): i64,
     id(Int32): i32,
     id(Flag): i1,
+    id(Float32): f32,
 }
-"""The integer type that a property has, by constraint."""
+"""The type that a property's numbers have, by constraint."""
 
 Array = BaseAttr[ArrayAttr[Attribute]](ArrayAttr)
 """Properties that are lists."""
@@ -197,7 +203,7 @@ def _values_check(what: str, defs: Sequence[tuple[str, Any]], same: bool) -> _Ch
 
 
 def _width_of(value: Attribute) -> Attribute:
-    """The type of an integer property's numbers."""
+    """The type of the numbers in a property."""
     return cast(Any, value).elt_type if isinstance(value, DenseArrayBase) else cast(Any, value).type
 
 
@@ -273,6 +279,7 @@ _FLOATS: tuple[type[Attribute], ...] = (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatAttr,
 )
 _KINDS: dict[type[Attribute], str] = {**dict.fromkeys(_FLOATS, "float"), IndexType: "index"}
 _INTEGERS: dict[tuple[Signedness, int], str] = {

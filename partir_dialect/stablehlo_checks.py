@@ -344,7 +344,8 @@ def _check_accumulator(
     op: HloOp, index: int, result: AnyTensor, input_: Attribute, init: Attribute
 ) -> None:
     input_, init = cast(AnyTensor, input_), cast(AnyTensor, init)
-    if not promotes(init.element_type, result.element_type):
+    floats = kind_of(init.element_type) == kind_of(result.element_type) == "float"
+    if not floats and not promotes(init.element_type, result.element_type):
         op.fail(f"init value {index} must promote to {result}, got: {init}")
     if not promotes(input_.element_type, result.element_type):
         op.fail(f"input {index} must promote to {result}, got: {input_}")

@@ -339,7 +339,7 @@ class CollectiveBroadcastOp(HloOp):
     result = result_def(Tensor)
 
     def verify_(self) -> None:
-        check_groups(self, self.replica_groups, even=False)
+        check_groups(self, self.replica_groups, complete=False)
         check_same_types(self)
 
 

@@ -24,6 +24,7 @@ from .stablehlo_base import (
     Array,
     Flag,
     Flags,
+    Float32,
     HloOp,
     Int,
     Integers,
@@ -398,6 +399,8 @@ class FftOp(HloOp):
         shape, element = shape_of(self.operand), element_of(self.operand)
         if not 1 <= len(length) <= 3:
             self.fail(f"fft_length must have 1 to 3 values, got: {len(length)}")
+        if min(length) < 0:
+            self.fail(f"fft_length must not be negative, got: {list(length)}")
         if len(shape) < len(length):
             self.fail(
                 f"operand must have at least {len(length)} dimensions, got: {self.operand.type}"
@@ -501,7 +504,7 @@ class BatchNormInferenceOp(HloOp):
     offset = operand_def(Tensor)
     mean = operand_def(Tensor)
     variance = operand_def(Tensor)
-    epsilon = prop_def()
+    epsilon = prop_def(Float32)
     feature_index = prop_def(Int)
     result = result_def(Tensor)
     traits = traits_def(Pure())
@@ -522,7 +525,7 @@ class BatchNormTrainingOp(HloOp):
     operand = operand_def(Tensor)
     scale = operand_def(Tensor)
     offset = operand_def(Tensor)
-    epsilon = prop_def()
+    epsilon = prop_def(Float32)
     feature_index = prop_def(Int)
     output = result_def(Tensor)
     batch_mean = result_def(Tensor)
@@ -547,7 +550,7 @@ class BatchNormGradOp(HloOp):
     mean = operand_def(Tensor)
     variance = operand_def(Tensor)
     grad_output = operand_def(Tensor)
-    epsilon = prop_def()
+    epsilon = prop_def(Float32)
     feature_index = prop_def(Int)
     grad_operand = result_def(Tensor)
     grad_scale = result_def(Tensor)

@@ -46,10 +46,18 @@ def groups_of(op: HloOp, attr: Attribute) -> tuple[tuple[int, ...], ...] | None:
     return tuple(values[row * width : (row + 1) * width] for row in range(shape[0]))
 
 
-def check_groups(op: HloOp, attr: Attribute, *, even: bool = True, size: int | None = None) -> None:
+def check_groups(
+    op: HloOp,
+    attr: Attribute,
+    *,
+    even: bool = True,
+    complete: bool = True,
+    size: int | None = None,
+) -> None:
     """Fails unless the groups have each device once, from 0 on.
 
-    `even`: all groups have one size (else short ones end in -1); `size`: that size.
+    `even`: all groups have one size (else short ones end in -1); `size`: that size; `complete`:
+    no device may be left out.
     """
     groups = groups_of(op, attr)
     if groups is None:
@@ -63,7 +71,7 @@ def check_groups(op: HloOp, attr: Attribute, *, even: bool = True, size: int | N
         if number in seen:
             op.fail(f"replica is in two groups: {number}")
         seen.add(number)
-    for number in range(len(seen)):
+    for number in range(len(seen)) if complete else ():
         if number not in seen:
             op.fail(f"replica is in no group: {number}")
     if size is not None and groups and len(groups[0]) != size:
@@ -179,6 +187,8 @@ def _check_minor_to_major(op: HloOp, type_: Attribute, layout: Attribute) -> Non
 
 def check_backend_config(op: HloOp, api_version: int, config: Attribute | None) -> None:
     """Fails unless the configuration is of the kind that the version of the interface takes."""
+    if not 0 <= api_version <= _TYPED_FFI:
+        op.fail(f"api_version must be in [0, {_TYPED_FFI}], got: {api_version}")
     if config is None:
         return
     typed = api_version == _TYPED_FFI
