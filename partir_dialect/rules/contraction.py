@@ -71,7 +71,8 @@ def _dot(
 
 
 def einsum(op: Operation) -> Rule:
-    """`einsum_config = "ab,bc->ac"` read as it stands; an ellipsis is blocked."""
+    """`einsum_config = "ab,bc->ac"` read as it stands. Blocked are ellipses, diagonals, and letters
+    of which the sizes differ (no verifier compares them)."""
     config = attribute(op, "einsum_config")
     text = cast("StringAttr", config).data.replace(" ", "")
     if "." in text:
@@ -80,11 +81,14 @@ def einsum(op: Operation) -> Rule:
     left, _, result = text.partition("->")
     operands = left.split(",")
     for letter in dict.fromkeys(left.replace(",", "")):
-        places = [at(k, t.index(letter)) for k, t in enumerate(operands) if letter in t]
-        if any(t.count(letter) > 1 for t in operands):
-            continue  # a diagonal
+        if any(value.count(letter) > 1 for value in (*operands, result)):
+            continue
+        places = [at(k, value.index(letter)) for k, value in enumerate(operands) if letter in value]
+        places += [out(result.index(letter))] if letter in result else []
+        if len({builder.size(place) for place in places}) > 1:
+            continue
         if letter in result:
-            builder.join(*places, out(result.index(letter)))
+            builder.join(*places)
         else:
             builder.join(*places, kind=Kind.REDUCTION, reducer=contracting_reducer(op))
     return builder.build(product_linearity(op) if len(operands) == 2 else ())

@@ -74,6 +74,24 @@ def test_an_unknown_op_is_blocked() -> None:
     assert all(factor.kind is Kind.BLOCKED for factor in rule_of(op).factors)
 
 
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [
+        ("ij,jk->ik", "i j, j k -> i k where j = add"),
+        ("ij,kj->ik", "i _, _ _ -> i _"),
+        ("ii,jk->ik", "_ _, i j -> _ j where i = add"),
+        ("...j,jk->...k", "_ _, _ _ -> _ _"),
+    ],
+)
+def test_einsum_letters_that_cannot_be_tiled_are_blocked(config: str, shown: str) -> None:
+    op = last_op(f"""func.func @main(%x: tensor<4x6xf32>, %y: tensor<6x8xf32>) -> tensor<4x8xf32> {{
+      %r = "stablehlo.einsum"(%x, %y) <{{einsum_config = "{config}"}}>
+        : (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>
+      return %r : tensor<4x8xf32> }}""")
+    check_rule(op, rule_of(op))
+    assert rule_text(rule_of(op)) == shown
+
+
 def test_dimensions_of_unknown_size_have_no_factor() -> None:
     op = last_op("""func.func @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
       %r = stablehlo.negate %x : tensor<?x4xf32>
