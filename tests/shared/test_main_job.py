@@ -191,6 +191,21 @@ def test_the_lowered_program_type_checks(programs: Path, name: str, schedule: st
     check_spmd(source.module)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("name", "mesh"),
+    [("mlp_train", MESHES[0]), ("t_train_L2", MESHES[0]), ("llama_train_L2", MESHES[1])],
+)
+def test_jaxlib_takes_what_is_printed_for_shardy(
+    programs: Path, name: str, mesh: str, schedule: str
+) -> None:
+    result = partitioned(programs, name, schedule, mesh)
+    text = result.emit("sdy")
+    signature = check_stablehlo(text)
+    assert [a.shape for a in signature.arguments] == [a.shape for a in result.program.arguments]
+    assert text.count("sdy.sharding = #sdy.sharding<") == len(result.shardings)
+
+
 # --- equal numbers ------------------------------------------------------------------------------
 
 
