@@ -378,12 +378,14 @@ class _Runner:
         return {o.name: self.evaluator.value(o.value, scope) for o in action.options}
 
     def act(self, action: s.Action, match: Match, axis: Axis, dim: Value, span: Span) -> None:
-        at = self.dimension(action, match, axis, dim) if action.kind == "tile" else None
+        at = self.dimension(action, match, dim) if action.kind == "tile" else None
         key = (action.kind, match.value, at, axis.name)
         if key in self.now.seen:
             return
         self.now.seen.add(key)
         outcome = self.outcome(action.kind, match, axis, at)
+        if at is not None and outcome.status == "refused":
+            self.uneven(match, axis, at, outcome, span)
         self.now.asked.append(
             Asked(
                 action.kind,
@@ -407,9 +409,19 @@ class _Runner:
             return Outcome("refused", f"no dimension of its tile {local} divides by {axis.size}")
         return self.session.tile(match.value, dim, axis.name)
 
-    def dimension(self, action: s.Action, match: Match, axis: Axis, dim: Value) -> int | None:
-        """The dimension to tile; raises `TacticError` if there is none such or it does not
-        divide."""
+    def uneven(self, match: Match, axis: Axis, dim: int, outcome: Outcome, span: Span) -> None:
+        """A size that can be neither divided nor padded is a fault of the script, not a warning."""
+        shape = self.world.graph.shapes[match.value]
+        tiled = self.session.tiled_dim(match.value, axis.name) is not None
+        if shape[dim] % axis.size and not tiled:
+            raise TacticError(
+                f"dimension {dim} of {match.name} ({'x'.join(map(str, shape))}) cannot be divided "
+                f"by {axis.name}={axis.size}: {outcome.reason}",
+                span=span,
+            )
+
+    def dimension(self, action: s.Action, match: Match, dim: Value) -> int | None:
+        """The dimension to tile; raises `TacticError` if there is none such."""
         if dim is None:
             return None
         span = next(o.value.span for o in action.options if o.name == "dim")
@@ -419,12 +431,6 @@ class _Runner:
         text = "x".join(map(str, shape)) or "scalar"
         if not -len(shape) <= dim < len(shape):
             raise TacticError(f"{match.name} ({text}) has no dimension {dim}", span=span)
-        if shape[dim] % axis.size:
-            raise TacticError(
-                f"dimension {dim % len(shape)} of {match.name} ({text}) does not divide by "
-                f"{axis.name}={axis.size} (uneven tiles are not supported yet)",
-                span=span,
-            )
         return dim % len(shape)
 
     def place(self, span: Span) -> Span:

@@ -23,7 +23,7 @@ from ..engine.graph import ARGUMENT, RESULT, Graph
 from ..engine.roles import PARAM, Roles
 from ..partir_dialect.rules.base import Kind
 
-PRODUCTS = frozenset({"stablehlo.dot_general", "stablehlo.convolution"})
+PRODUCTS = frozenset({"stablehlo.dot_general"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,10 @@ class Structure:
             return -1
         return prod(self.graph.shapes[self.graph.arguments[argument].value])
 
+    def _is_matrix(self, argument: int) -> bool:
+        """Whether it is a parameter of rank 2 or more; scales and biases make no products."""
+        return argument >= 0 and len(self.graph.shapes[self.graph.arguments[argument].value]) >= 2
+
     def weight_of(self, value: int) -> int:
         """The parameter that the value is made of alone (with constants), or -1."""
         data, weight = self._origin
@@ -101,7 +105,7 @@ class Structure:
     def _weight_operand(self, op: int) -> int:
         """The one operand of a product that is a weight against data, or -1."""
         operands = self.graph.operands[op][:2]
-        weights = [k for k, v in enumerate(operands) if self.weight_of(v) >= 0]
+        weights = [k for k, v in enumerate(operands) if self._is_matrix(self.weight_of(v))]
         data, _ = self._origin
         if len(weights) != 1 or not data[operands[1 - weights[0]]]:
             return -1

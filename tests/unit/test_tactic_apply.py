@@ -242,11 +242,19 @@ def test_megatron_finds_its_column(step, two):
 # --- faults ---------------------------------------------------------------------------------------
 
 
-def test_a_batch_that_does_not_divide(case):
+def test_a_batch_that_does_not_divide_is_padded(case):
     c = case(TWO, batch=3)
-    error = fault(c, "\n  batch(axis=batch)")
+    (s,) = applied(c, "batch(axis=batch)")
+    assert not s.warnings
+    assert local(c, "batch/x") == (86, 8)
+
+
+def test_a_size_that_can_be_neither_divided_nor_padded(case):
+    c = case(TWO, batch=3, model=5)
+    text = "batch(axis=batch)\n  tile x dim=0 axis=model"  # only the first axis may pad
+    error = fault(c, text)
     assert (error.span.file, error.span.line, error.span.column) == ("s.tactic", 2, 3)
-    assert "dimension 0 of batch/x (256x8) does not divide by batch=3" in error.message
+    assert "dimension 0 of batch/x (256x8) cannot be divided by model=5" in error.message
 
 
 @pytest.mark.parametrize(
