@@ -35,6 +35,8 @@ from .stablehlo_base import (
     HloOp,
     Int,
     Integers,
+    Shaped,
+    Tensor,
     Value,
     element_of,
     hlo_op,
@@ -110,17 +112,28 @@ class RaggedDotAttr(Struct):
 # --- functions of one and two operands -----------------------------------------------------
 
 
+class _ShapedUnaryOp(UnaryOp, ABC):
+    operand = operand_def(Shaped)
+    result = result_def(Shaped)
+
+
+class _ShapedBinaryOp(BinaryOp, ABC):
+    lhs = operand_def(Shaped)
+    rhs = operand_def(Shaped)
+    result = result_def(Shaped)
+
+
 def _unary(name: str, kinds: Kinds, doc: str) -> type[UnaryOp]:
-    return family_member(UnaryOp, "chlo", name, kinds, doc)
+    return family_member(_ShapedUnaryOp, "chlo", name, kinds, doc)
 
 
 def _binary(name: str, kinds: Kinds, doc: str) -> type[BinaryOp]:
-    return family_member(BinaryOp, "chlo", name, kinds, doc)
+    return family_member(_ShapedBinaryOp, "chlo", name, kinds, doc)
 
 
 class _PredicateOp(ElementwiseOp, ABC):
-    operand = operand_def()
-    result = result_def()
+    operand = operand_def(Shaped)
+    result = result_def(Shaped)
     traits = traits_def(Pure())
 
     def __init__(self, operand: Value) -> None:
@@ -174,8 +187,9 @@ class NextAfterOp(PairOp):
 
     name = "chlo.next_after"
     KINDS: ClassVar[Kinds] = FLOATS
-    x = operand_def()
-    y = operand_def()
+    x = operand_def(Shaped)
+    y = operand_def(Shaped)
+    result = result_def(Shaped)
 
 
 @hlo_op
@@ -187,8 +201,9 @@ class PolygammaOp(PairOp):
 
     name = "chlo.polygamma"
     KINDS: ClassVar[Kinds] = FLOATS
-    n = operand_def()
-    x = operand_def()
+    n = operand_def(Shaped)
+    x = operand_def(Shaped)
+    result = result_def(Shaped)
 
 
 @hlo_op
@@ -200,8 +215,9 @@ class ZetaOp(PairOp):
 
     name = "chlo.zeta"
     KINDS: ClassVar[Kinds] = FLOATS
-    x = operand_def()
-    q = operand_def()
+    x = operand_def(Shaped)
+    q = operand_def(Shaped)
+    result = result_def(Shaped)
 
 
 # --- ops that broadcast --------------------------------------------------------------------
@@ -237,10 +253,10 @@ def check_broadcast(
 class BroadcastBinaryOp(ElementwiseOp, ABC):
     """A binary op whose operands are broadcast first, as in NumPy or along given dimensions."""
 
-    lhs = operand_def()
-    rhs = operand_def()
+    lhs = operand_def(Shaped)
+    rhs = operand_def(Shaped)
     broadcast_dimensions = opt_prop_def(Integers)
-    result = result_def()
+    result = result_def(Shaped)
     traits = traits_def(Pure())
 
     def __init__(
@@ -308,12 +324,12 @@ class BroadcastCompareOp(HloOp):
     """
 
     name = "chlo.broadcast_compare"
-    lhs = operand_def()
-    rhs = operand_def()
+    lhs = operand_def(Shaped)
+    rhs = operand_def(Shaped)
     broadcast_dimensions = opt_prop_def(Integers)
     comparison_direction = prop_def(ComparisonDirectionAttr)
     compare_type = opt_prop_def(ComparisonTypeAttr)
-    result = result_def()
+    result = result_def(Shaped)
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -332,10 +348,10 @@ class BroadcastSelectOp(HloOp):
     """
 
     name = "chlo.broadcast_select"
-    pred = operand_def()
-    on_true = operand_def()
-    on_false = operand_def()
-    result = result_def()
+    pred = operand_def(Shaped)
+    on_true = operand_def(Shaped)
+    on_false = operand_def(Shaped)
+    result = result_def(Shaped)
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -358,7 +374,7 @@ class ConstantOp(HloOp):
 
     name = "chlo.constant"
     value = prop_def()
-    output = result_def()
+    output = result_def(Shaped)
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -375,9 +391,9 @@ class ConstantLikeOp(HloOp):
     """
 
     name = "chlo.constant_like"
-    operand = operand_def()
+    operand = operand_def(Shaped)
     value = prop_def()
-    result = result_def()
+    result = result_def(Shaped)
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -397,12 +413,12 @@ class RaggedDotOp(HloOp):
     """
 
     name = "chlo.ragged_dot"
-    lhs = operand_def()
-    rhs = operand_def()
-    group_sizes = operand_def()
+    lhs = operand_def(Shaped)
+    rhs = operand_def(Shaped)
+    group_sizes = operand_def(Shaped)
     ragged_dot_dimension_numbers = prop_def(RaggedDotAttr)
     precision_config = opt_prop_def(Array)
-    result = result_def()
+    result = result_def(Shaped)
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -423,15 +439,15 @@ class ScanOp(HloOp):
     """
 
     name = "chlo.scan"
-    inputs = var_operand_def()
-    inits = var_operand_def()
+    inputs = var_operand_def(Tensor)
+    inits = var_operand_def(Tensor)
     dimension = prop_def(Int)
     scan_dim_size = opt_prop_def(Int)
     is_reverse = opt_prop_def(Flag)
     is_associative = opt_prop_def(Flag)
     body = region_def()
-    outputs = var_result_def()
-    carries = var_result_def()
+    outputs = var_result_def(Tensor)
+    carries = var_result_def(Tensor)
     traits = traits_def(RecursiveMemoryEffect())
     irdl_options = (
         AttrSizedOperandSegments(as_property=True),
@@ -470,10 +486,10 @@ class TopKOp(HloOp):
     """
 
     name = "chlo.top_k"
-    operand = operand_def()
+    operand = operand_def(Shaped)
     k = prop_def(Int)
-    values = result_def()
-    indices = result_def()
+    values = result_def(Shaped)
+    indices = result_def(Shaped)
     traits = traits_def(Pure())
 
     def __init__(self, operand: Value, k: int) -> None:
@@ -486,7 +502,7 @@ class TopKOp(HloOp):
         )
 
     def verify_(self) -> None:
-        if not is_tensor(self.operand.type):
+        if not all(is_tensor(value.type) for value in (self.operand, *self.results)):
             return
         shape, k = shape_of(self.operand), self.k.value.data
         if not shape:

@@ -74,6 +74,9 @@ Tensor = BaseAttr[TensorType[Attribute]](TensorType)
 Sizes = BaseAttr[TensorType[Attribute]](TensorType)
 """Operands that are tensors of integers, or of `index`: shapes and the like."""
 
+Shaped = BaseAttr[TensorType[Attribute]](TensorType)
+"""Operands and results that are tensors, ranked or not: CHLO has them."""
+
 Indices = BaseAttr[TensorType[Attribute]](TensorType)
 """Operands that are tensors of integers of any kind, si32 too."""
 
@@ -160,9 +163,11 @@ def _innermost(constr: Any) -> AnyAttr | BaseAttr[Attribute]:
     return cast("AnyAttr | BaseAttr[Attribute]", constr)
 
 
-def _element_class(constr: AnyAttr | BaseAttr[Attribute]) -> type[Attribute] | None:
-    """The class that a constraint asks for, if it asks for one."""
-    return None if isinstance(constr, AnyAttr) else constr.attr
+def _classes(constr: AnyAttr | BaseAttr[Attribute]) -> tuple[type[Attribute], ...]:
+    """The classes that a constraint allows; none if it allows every one."""
+    if isinstance(constr, AnyAttr):
+        return ()
+    return (constr.attr, UnrankedTensorType) if constr is Shaped else (constr.attr,)
 
 
 def _values_check(what: str, defs: Sequence[tuple[str, Any]], same: bool) -> _Check | None:
@@ -175,7 +180,7 @@ def _values_check(what: str, defs: Sequence[tuple[str, Any]], same: bool) -> _Ch
     fixed = number - many
     constraints = [_innermost(d.constr) for _, d in defs]
     wanted = [
-        (_element_class(constr), _ELEMENTS.get(id(constr)), name, var)
+        (_classes(constr), _ELEMENTS.get(id(constr)), name, var)
         for (name, _), var, constr in zip(defs, variadic, constraints, strict=True)
     ]
     field = "_operands" if what == "operand" else "results"
@@ -188,13 +193,14 @@ def _values_check(what: str, defs: Sequence[tuple[str, Any]], same: bool) -> _Ch
             op.fail(f"expected {least}{fixed} {what}(s), got: {count}")
         size = (count - fixed) // many if many else 0
         position = 0
-        for cls, kinds, name, var in wanted:
+        for classes, kinds, name, var in wanted:
             following = position + (size if var else 1)
-            if cls is not None:
+            if classes:
                 for value in values[position:following]:
                     type_ = value.type
-                    if not isinstance(type_, cls):
-                        op.fail(f"{what} {name} must be of type {cls.name}, got: {type_}")
+                    if not isinstance(type_, classes):
+                        kind = classes[0].name
+                        op.fail(f"{what} {name} must be of type {kind}, got: {type_}")
                     if kinds is not None and kind_of(element_of(value)) not in kinds:
                         op.fail(f"{what} {name} must have other elements, got: {type_}")
             position = following
@@ -210,8 +216,7 @@ def _width_of(value: Attribute) -> Attribute:
 def _properties_check(op_def: OpDef) -> _Check:
     constraints = {key: _innermost(d.constr) for key, d in op_def.properties.items()}
     table = {
-        key: (_element_class(constr), _WIDTHS.get(id(constr)))
-        for key, constr in constraints.items()
+        key: (_classes(constr), _WIDTHS.get(id(constr))) for key, constr in constraints.items()
     }
     needed = [k for k, d in op_def.properties.items() if not isinstance(d, OptPropertyDef)]
 
@@ -223,11 +228,11 @@ def _properties_check(op_def: OpDef) -> _Check:
         for key, value in properties.items():
             if key not in table:
                 op.fail(f"unknown property: {key}")
-            cls, width = table[key]
-            if cls is None:
+            classes, width = table[key]
+            if not classes:
                 continue
-            if not isinstance(value, cls):
-                op.fail(f"property {key} must be a {cls.name}, got: {value}")
+            if not isinstance(value, classes):
+                op.fail(f"property {key} must be a {classes[0].name}, got: {value}")
             if width is not None and _width_of(value) != width:
                 op.fail(f"property {key} must be of {width}, got: {value}")
 

@@ -481,7 +481,8 @@ class ConcatenateOp(HloOp):
         for value in self.inputs:
             shape = shape_of(value)
             rest = (*shape[:dim], first[dim], *shape[dim + 1 :])
-            if element_of(value) != element_of(self.inputs[0]) or not same_shape(rest, first):
+            alike = len(shape) == len(first) and same_shape(rest, first)
+            if not alike or element_of(value) != element_of(self.inputs[0]):
                 self.fail(f"inputs must fit {self.inputs[0].type}, got: {value.type}")
             total = DYNAMIC if DYNAMIC in (total, shape[dim]) else total + shape[dim]
         wanted = (*first[:dim], total, *first[dim + 1 :])

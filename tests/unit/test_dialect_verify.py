@@ -363,6 +363,29 @@ def test_a_message_ends_in_the_value(name: str, line: str, message: str) -> None
     assert fault is not None and fault.endswith(message)
 
 
+ODD = (
+    "tensor<*xf32>", "!stablehlo.token", "tuple<tensor<4xf32>>", "none", "memref<4xf32>", "f32",
+    "tensor<4x!quant.uniform<i8:f32, 0.5>>", "tensor<4xf32, #stablehlo.bounds<4>>",
+    "tensor<?x?xf32>", "vector<4xf32>", "tensor<4x!stablehlo.token>", "tensor<0xf32>",
+    "tensor<4x8x2x2x2xf32>",
+)  # fmt: skip
+
+
+def with_odd_types(line: str) -> Iterator[str]:
+    """The line with each of its types (in regions too) replaced by each odd one."""
+    for match in re.finditer(r"tensor<[^<>]*(?:<[^<>]*>)?>|!stablehlo.token|tuple<.*>>", line):
+        for odd in ODD:
+            yield f"{line[: match.start()]}{odd}{line[match.end() :]}"
+
+
+def test_odd_types_are_faults_and_not_crashes() -> None:
+    faults = 0
+    for name, line in SOUND.items():
+        for new in with_odd_types(line):
+            faults += fault_of(module_of(name, new)) is not None  # raises whatever is no fault
+    assert faults > 3000
+
+
 def test_structure_is_checked_too() -> None:
     faults = {
         '%1 = "stablehlo.add"(%0) : (tensor<4xf32>) -> tensor<4xf32>': "got: 1",
