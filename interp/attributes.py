@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    ComplexType,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
@@ -61,18 +62,20 @@ def integer(op: Operation, name: str, default: int | None = None) -> int:
 def number(attribute: Attribute) -> int:
     """The value of an integer or boolean attribute; a boolean is 0 or 1."""
     assert isinstance(attribute, IntegerAttr)
-    value = int(attribute.value.data)
-    return abs(value) if str(attribute.type) == "i1" else value
+    typed = cast("IntegerAttr[Any]", attribute)
+    value = int(typed.value.data)
+    return abs(value) if str(typed.type) == "i1" else value
 
 
-def values(attribute: Attribute) -> Array:
+def values(attribute: Any) -> Array:
     """The numbers of an `array<i64: …>` or a `dense<…>` attribute, in its own shape."""
     if isinstance(attribute, DenseArrayBase):
-        return np.array(attribute.get_values())
+        return np.array(cast("DenseArrayBase[Any]", attribute).get_values())
     if isinstance(attribute, DenseIntOrFPElementsAttr):
-        return to_numpy(attribute)
+        return to_numpy(cast("DenseIntOrFPElementsAttr[Any]", attribute))
     if isinstance(attribute, ArrayAttr):
-        return np.array([number(item) for item in attribute.data], np.int64)
+        items = cast("ArrayAttr[Attribute]", attribute).data
+        return np.array([number(item) for item in items], np.int64)
     raise InterpreterError(f"expected a list of integers, got: {attribute}")
 
 
@@ -83,9 +86,7 @@ def integers(op: Operation, name: str, default: Sequence[int] | None = None) -> 
         if default is None:
             need(op, name)
         return tuple(default or ())
-    return tuple(
-        abs(int(v)) if isinstance(v, np.bool_) else int(v) for v in values(found).reshape(-1)
-    )
+    return tuple(map(int, values(found).reshape(-1)))
 
 
 def table(op: Operation, name: str) -> Array | None:
@@ -94,10 +95,34 @@ def table(op: Operation, name: str) -> Array | None:
     return None if found is None else values(found).astype(np.int64)
 
 
+def element_of(type_: Attribute) -> Attribute:
+    """The element type of a tensor type; any other type itself."""
+    return (
+        cast("TensorType[Attribute]", type_).element_type
+        if isinstance(type_, TensorType)
+        else type_
+    )
+
+
+def is_complex(type_: Attribute) -> bool:
+    """Whether a tensor type has complex elements."""
+    return isinstance(element_of(type_), ComplexType)
+
+
 def shape_of(type_: Attribute) -> tuple[int, ...]:
     """The shape of a tensor type."""
     assert isinstance(type_, TensorType)
-    return type_.get_shape()
+    return cast("TensorType[Attribute]", type_).get_shape()
+
+
+def is_tensor(type_: Attribute) -> bool:
+    """Whether it is a tensor type."""
+    return isinstance(type_, TensorType)
+
+
+def is_static(type_: Attribute) -> bool:
+    """Whether it is a tensor type all of whose sizes are known."""
+    return is_tensor(type_) and -1 not in shape_of(type_)
 
 
 def operand_shape(op: Operation, index: int) -> tuple[int, ...]:

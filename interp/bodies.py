@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from .attributes import text
+from .attributes import is_complex, is_tensor, shape_of, text
 from .registry import ELEMENTWISE, KERNELS, Array
 
 if TYPE_CHECKING:
@@ -103,8 +102,7 @@ def _single(block: Block) -> Any:
 
 def _is_complex_extreme(op: Operation) -> bool:
     type_ = op.results[0].type
-    complex_ = isinstance(type_, TensorType) and type_.element_type.name == "complex"
-    return complex_ and op.name in ("stablehlo.maximum", "stablehlo.minimum")
+    return is_complex(type_) and op.name in ("stablehlo.maximum", "stablehlo.minimum")
 
 
 def _returned(block: Block) -> int | None:
@@ -119,7 +117,8 @@ def _returned(block: Block) -> int | None:
 
 
 def _is_scalar(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and not value.type.get_shape()
+    type_: Attribute = value.type
+    return is_tensor(type_) and not shape_of(type_)
 
 
 def _vectorise(block: Block, captured: Sequence[SSAValue], program: Program) -> Evaluate | None:
@@ -141,7 +140,7 @@ def _vectorise(block: Block, captured: Sequence[SSAValue], program: Program) -> 
     returns = [slots[value] for value in ops[-1].operands]
 
     def evaluate(arguments: list[Any]) -> list[Any]:
-        values = arguments
+        values: list[Any] = arguments
         for kernel, operands, _ in steps:
             outcome = kernel(*(values[slot] for slot in operands))
             values = [*values, *(outcome if isinstance(outcome, tuple | list) else (outcome,))]
@@ -154,14 +153,25 @@ def _elementwise(op: Operation, program: Program) -> Callable[..., Any] | None:
     from .compiler import Context
 
     if op.name in _SCALAR_IDENTITIES:
-        return lambda *values: values
+        return _same
     if op.name in _CALLS:
         block = program.symbol(text(op, _CALLS[op.name])).body.block
         evaluate = _vectorise(block, (), program)
-        return None if evaluate is None else lambda *values: tuple(evaluate(list(values)))
+        return None if evaluate is None else _spread(evaluate)
     if op.name == "stablehlo.constant" or op.name in ELEMENTWISE:
         return KERNELS[op.name](op, Context(program))
     return None
+
+
+def _same(*values: Any) -> tuple[Any, ...]:
+    return values
+
+
+def _spread(evaluate: Evaluate) -> Callable[..., Any]:
+    def call(*values: Any) -> tuple[Any, ...]:
+        return tuple(evaluate(list(values)))
+
+    return call
 
 
 # ----------------------------------------------------------------------------- element by element

@@ -72,6 +72,15 @@ def per_group(
     return exchange
 
 
+def same(column: Column) -> Exchange:
+    """An op whose result is known beforehand for every device."""
+
+    def exchange(lanes: Lanes) -> list[Column]:
+        return [column]
+
+    return exchange
+
+
 def shared(results: Any, count: int) -> list[Any]:
     """The same value for every member of a group."""
     return [results] * count
@@ -209,7 +218,7 @@ def _own_number(op: Operation, compiler: Compiler) -> Exchange:
     grid, devices = grid_of(compiler.program), compiler.program.devices
     number = grid.partition if op.name == "stablehlo.partition_id" else grid.replica
     ids = [np.array(number(device), np.uint32) for device in range(devices)]
-    return lambda lanes: [ids]
+    return same(ids)
 
 
 @communicates("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv")
@@ -326,7 +335,11 @@ def _reduce_axes(
 @communicates("partir.all_reduce")
 def _partir_all_reduce(op: Operation, compiler: Compiler) -> Exchange:
     mesh, names, reducer = _mesh(op, compiler), _strings(op, "axes"), text(op, "reducer")
-    return lambda lanes, column: [_reduce_axes(op, column, lanes, mesh, names, reducer)]
+
+    def exchange(lanes: Lanes, column: Column) -> list[Column]:
+        return [_reduce_axes(op, column, lanes, mesh, names, reducer)]
+
+    return exchange
 
 
 @communicates("partir.reduce_scatter")
@@ -372,7 +385,7 @@ def _axis_index(op: Operation, compiler: Compiler) -> Exchange:
     dtype = compiler.program.dtype(op.results[0].type)
     positions = [np.array(k).astype(dtype) for k in range(mesh.size(name))]
     column = [positions[mesh.coordinate(device, name)] for device in range(mesh.devices)]
-    return lambda lanes: [column]
+    return same(column)
 
 
 __all__ = ["Token", "arrived", "extend", "find", "integers", "per_group", "permute", "shared"]

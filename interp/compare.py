@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from . import numbers
@@ -53,7 +52,7 @@ def epsilon(dtype: np.dtype[Any]) -> float:
     """The distance from 1 to the next number of a real or complex floating-point dtype."""
     if dtype.kind == "c":
         dtype = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
-    return float(ml_dtypes.finfo(dtype).eps)
+    return float(numbers.float_info(dtype).eps)
 
 
 def bounds(

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..partir_dialect.dtypes import numpy_dtype
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.names import location_text
+from .attributes import element_of
 from .bodies import Body
 from .faults import InterpreterError
 from .numbers import is_float
@@ -33,7 +34,7 @@ Run = Callable[[Frame, Lanes], None]
 
 def declared(type_: Attribute) -> np.dtype[Any]:
     """The dtype of a tensor type or of an element type."""
-    return numpy_dtype(type_.element_type if isinstance(type_, TensorType) else type_)
+    return numpy_dtype(element_of(type_))
 
 
 class Context:
@@ -276,12 +277,7 @@ class Compiler:
             captured = iter(arguments[arity:])
             for body in bodies:
                 body.captured = [next(captured) for _ in body.captures]
-            outcome = kernel(*arguments[:arity])
-            if single and not isinstance(outcome, list):
-                if isinstance(outcome, tuple):
-                    (outcome,) = outcome
-                return (_array(outcome),)
-            return tuple(_array(value) for value in outcome)
+            return _values(kernel(*arguments[:arity]), single)
 
         def run(frame: Frame, lanes: Lanes) -> None:
             columns: list[Column] = [[None] * devices for _ in results]
@@ -301,8 +297,18 @@ class Compiler:
         return run
 
 
+def _values(outcome: Any, single: bool) -> tuple[Any, ...]:
+    """What a kernel gives, as one value a result: it may give a lone array for a single result."""
+    if not isinstance(outcome, (list, tuple)):
+        return (_array(outcome),)
+    several = cast("Sequence[Any]", outcome)
+    assert not single or len(several) == 1
+    return tuple(map(_array, several))
+
+
 def _array(value: Any) -> Any:
-    return value if isinstance(value, np.ndarray | Tuple | Token) else np.asarray(value)
+    """NumPy gives scalars for arrays without dimensions; values of the program are arrays."""
+    return value if isinstance(value, (Tuple, Token)) else np.asarray(value)
 
 
 class Tuple(tuple[Any, ...]):

@@ -45,8 +45,8 @@ def convolve(
     low = none + tuple(lo for lo, _ in window.padding)
     high = none + tuple(hi for _, hi in window.padding)
     x = pad(x, zero, low, high, none + tuple(d - 1 for d in window.lhs_dilation))
-    flips = [2 + i for i in range(rank) if window.reversal[i]]
-    kernel = np.flip(kernel, flips) if flips else kernel
+    flips = tuple(2 + i for i in range(rank) if window.reversal[i])
+    kernel = np.flip(kernel, flips)
     groups = feature_groups * batch_groups
     outputs, inputs = kernel.shape[:2]
     lead = x.shape[0] // batch_groups

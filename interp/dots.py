@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from . import numbers
 from .attributes import need, text
 from .compiler import Context
-from .registry import Array, Kernel, implements
+from .registry import Array, Kernel, binary, implements
 
 
 def accumulator(result: np.dtype[Any], *operands: np.dtype[Any]) -> np.dtype[Any]:
@@ -82,13 +82,13 @@ def _dot_general(op: Operation, context: Context) -> Kernel:
     batch = (d.lhs_batching_dimensions, d.rhs_batching_dimensions)
     contract = (d.lhs_contracting_dimensions, d.rhs_contracting_dimensions)
     dtype = context.dtype(op.results[0].type)
-    return lambda a, b: dot_general(a, b, batch, contract, dtype)
+    return binary(lambda a, b: dot_general(a, b, batch, contract, dtype))
 
 
 @implements("stablehlo.dot")
 def _dot(op: Operation, context: Context) -> Kernel:
     dtype = context.dtype(op.results[0].type)
-    return lambda a, b: dot_general(a, b, ((), ()), ((a.ndim - 1,), (0,)), dtype)
+    return binary(lambda a, b: dot_general(a, b, ((), ()), ((a.ndim - 1,), (0,)), dtype))
 
 
 @implements("stablehlo.einsum", "stablehlo.unary_einsum")

@@ -15,7 +15,7 @@ from . import numbers, special
 from .attributes import integer, text
 from .compiler import Context
 from .numbers import is_float, wide
-from .registry import Array, Kernel, implements_elementwise
+from .registry import Array, Kernel, implements_elementwise, ternary, unary
 
 Function = Callable[..., Any]
 
@@ -51,10 +51,12 @@ def _negate(a: Array) -> Array:
     return np.negative(a)
 
 
-def _extreme(function: Function, complex_first: Callable[[Array, Array], Array]) -> Function:
+def _extreme(function: Function, compare: Function) -> Function:
+    """`function`, but complex numbers are compared in lexicographic order."""
+
     def pick(a: Array, b: Array) -> Array:
-        if a.dtype.kind == "c":  # lexicographic
-            return np.where(complex_first(a, b), a, b)
+        if a.dtype.kind == "c":
+            return np.where(_compare_complex(compare, a, b), a, b)
         return function(a, b)
 
     return pick
@@ -107,12 +109,8 @@ BINARY: dict[str, Function] = {
     "divide": numbers.divide,
     "remainder": numbers.remainder,
     "power": numbers.power,
-    "maximum": _extreme(
-        np.maximum, lambda a, b: (a.real > b.real) | ((a.real == b.real) & (a.imag >= b.imag))
-    ),
-    "minimum": _extreme(
-        np.minimum, lambda a, b: (a.real < b.real) | ((a.real == b.real) & (a.imag <= b.imag))
-    ),
+    "maximum": _extreme(np.maximum, np.greater_equal),
+    "minimum": _extreme(np.minimum, np.less_equal),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -178,7 +176,7 @@ def _shift_right_logical(op: Operation, context: Context) -> Kernel:
 
 @implements_elementwise("stablehlo.popcnt")
 def _popcnt(op: Operation, context: Context) -> Kernel:
-    return lambda a: numbers.narrow(numbers.popcount(_unsigned(a)), a.dtype)
+    return unary(lambda a: numbers.narrow(numbers.popcount(_unsigned(a)), a.dtype))
 
 
 @implements_elementwise("stablehlo.count_leading_zeros")
@@ -208,13 +206,13 @@ def _mulhi(op: Operation, context: Context) -> Kernel:
 
 @implements_elementwise("stablehlo.is_finite")
 def _is_finite(op: Operation, context: Context) -> Kernel:
-    return lambda a: np.asarray(np.isfinite(a.astype(wide(a.dtype))))
+    return unary(lambda a: np.asarray(np.isfinite(a.astype(wide(a.dtype)))))
 
 
 def _predicate(name: str, function: Function) -> None:
     @implements_elementwise(name)
     def _build(op: Operation, context: Context) -> Kernel:
-        return lambda a: np.asarray(function(a.astype(wide(a.dtype))))
+        return unary(lambda a: np.asarray(function(a.astype(wide(a.dtype)))))
 
 
 for _name, _function in {
@@ -243,7 +241,10 @@ def _compare(op: Operation, context: Context) -> Kernel:
 
 
 def _compare_complex(compare: Function, a: Array, b: Array) -> Array:
-    return np.where(a.real == b.real, compare(a.imag, b.imag), compare(a.real, b.real))
+    left, right = np.asarray(np.real(a)), np.asarray(np.real(b))
+    low: Array = compare(np.imag(a), np.imag(b))
+    high: Array = compare(left, right)
+    return np.where(left == right, low, high)
 
 
 @implements_elementwise("stablehlo.select", "chlo.broadcast_select")
@@ -253,12 +254,15 @@ def _select(op: Operation, context: Context) -> Kernel:
 
 @implements_elementwise("stablehlo.clamp")
 def _clamp(op: Operation, context: Context) -> Kernel:
-    return numbers.widened(lambda low, a, high: np.minimum(np.maximum(a, low), high))
+    return numbers.widened(ternary(lambda low, a, high: np.minimum(np.maximum(a, low), high)))
 
 
 @implements_elementwise("stablehlo.optimization_barrier")
 def _identity(op: Operation, context: Context) -> Kernel:
-    return lambda *values: values
+    def kernel(*values: Any) -> tuple[Any, ...]:
+        return values
+
+    return kernel
 
 
 # ----------------------------------------------------------------------------- types
@@ -278,18 +282,18 @@ def _convert(op: Operation, context: Context) -> Kernel:
 def _reduce_precision(op: Operation, context: Context) -> Kernel:
     exponent, mantissa = integer(op, "exponent_bits"), integer(op, "mantissa_bits")
     if context.reference:
-        return lambda a: a
-    return lambda a: numbers.reduce_precision(a, exponent, mantissa)
+        return unary(lambda a: a)
+    return unary(lambda a: numbers.reduce_precision(a, exponent, mantissa))
 
 
 @implements_elementwise("stablehlo.real")
 def _real(op: Operation, context: Context) -> Kernel:
-    return lambda a: np.ascontiguousarray(a.real)
+    return unary(lambda a: np.ascontiguousarray(np.real(a)))
 
 
 @implements_elementwise("stablehlo.imag")
 def _imag(op: Operation, context: Context) -> Kernel:
-    return lambda a: np.ascontiguousarray(a.imag) if a.dtype.kind == "c" else np.zeros_like(a)
+    return unary(lambda a: np.ascontiguousarray(np.imag(a)))
 
 
 @implements_elementwise("stablehlo.complex", "chlo.broadcast_complex")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
@@ -30,7 +31,7 @@ def reduce_with(ufunc: np.ufunc, a: Array, initial: Array, dims: Sequence[int]) 
     return numbers.narrow(np.asarray(combined), a.dtype)
 
 
-def _start(ufunc: np.ufunc, dtype: np.dtype[np.generic]) -> dict[str, object]:
+def _start(ufunc: np.ufunc, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Keeps NumPy in the operand's type (it sums small integers in 64 bits), and gives extremes of
     nothing a start."""
     if ufunc in (np.maximum, np.minimum):
@@ -38,7 +39,7 @@ def _start(ufunc: np.ufunc, dtype: np.dtype[np.generic]) -> dict[str, object]:
     return {"dtype": dtype}
 
 
-def _extreme(ufunc: np.ufunc, dtype: np.dtype[np.generic]) -> object:
+def _extreme(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
     lowest = ufunc is np.maximum
     if dtype.kind == "b":
         return not lowest

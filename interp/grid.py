@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..partir_dialect.constants import to_numpy
 from ..partir_dialect.stablehlo_attrs import ReplicaGroupMeshAxesAttr
-from .attributes import find, need
+from .attributes import find, need, number, values
 from .compiler import Program
 from .faults import InterpreterError
 from .meshaxes import mesh_axes_groups
@@ -54,7 +52,7 @@ def channel(op: Operation) -> int:
     handle = find(op, "channel_handle")
     if handle is None:
         found = find(op, "channel_id")
-        return int(found.value.data) if isinstance(found, IntegerAttr) else 0
+        return number(found) if found is not None else 0
     return int(handle.handle)
 
 
@@ -73,7 +71,7 @@ def grid_of(program: Program) -> Grid:
 
 def _count(module: ModuleOp, name: str) -> int:
     found = module.attributes.get(name)
-    return int(found.value.data) if isinstance(found, IntegerAttr) else 1
+    return number(found) if found is not None else 1
 
 
 def _uses_partitions(module: ModuleOp) -> bool:
@@ -88,9 +86,9 @@ def replica_groups(op: Operation, grid: Grid) -> Groups:
     attribute = need(op, "replica_groups")
     if isinstance(attribute, ReplicaGroupMeshAxesAttr):
         return mesh_axes_groups(op, attribute)
-    assert isinstance(attribute, DenseIntOrFPElementsAttr)
-    table = np.asarray(to_numpy(attribute)).reshape(*_two(attribute.get_shape()))
-    rows = [[int(number) for number in row if number >= 0] for row in table]
+    table = values(attribute)
+    table = table.reshape(_two(table.shape))
+    rows = [[int(device) for device in row if device >= 0] for row in table]
     return _flattened(op, [row for row in rows if row], grid)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from xdsl.ir import Operation
 
 from . import numbers
-from .attributes import integers, need
+from .attributes import integers, need, result_shape
 from .bodies import Body
 from .compiler import Context
-from .registry import Array, Kernel, implements
+from .registry import Array, Kernel, binary, implements, ternary
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ def _starts(indices: Array, rank: int, numbers_: Numbers) -> list[Array]:
         indices = indices[..., None]
     vectors = np.moveaxis(indices, numbers_.vector, -1)
     batch = vectors.shape[:-1]
-    starts = [np.zeros((), np.int64)] * rank
+    starts: list[Array] = [np.zeros((), np.int64)] * rank
     for position, dimension in enumerate(numbers_.index_map):
         starts[dimension] = _signed(vectors[..., position])
     for operand_dim, index_dim in zip(numbers_.batching, numbers_.index_batching, strict=True):
         place = index_dim - (index_dim > numbers_.vector)
         side = [1] * len(batch)
         side[place] = batch[place]
-        starts[operand_dim] = np.arange(batch[place]).reshape(side)
+        starts[operand_dim] = np.arange(batch[place], dtype=np.int64).reshape(side)
     return [np.broadcast_to(start, batch) for start in starts]
 
 
@@ -209,15 +209,15 @@ def _gather_numbers(op: Operation) -> Numbers:
 @implements("stablehlo.gather")
 def _gather(op: Operation, context: Context) -> Kernel:
     numbers_, sizes = _gather_numbers(op), integers(op, "slice_sizes")
-    rank = len(op.results[0].type.get_shape())  # type: ignore[attr-defined]
-    return lambda a, indices: gather(a, indices, numbers_, sizes, rank)
+    rank = len(result_shape(op))
+    return binary(lambda a, indices: gather(a, indices, numbers_, sizes, rank))
 
 
 @implements("stablehlo.dynamic_gather")
 def _dynamic_gather(op: Operation, context: Context) -> Kernel:
     numbers_ = _gather_numbers(op)
-    rank = len(op.results[0].type.get_shape())  # type: ignore[attr-defined]
-    return lambda a, indices, sizes: gather(a, indices, numbers_, sizes.tolist(), rank)
+    rank = len(result_shape(op))
+    return ternary(lambda a, indices, sizes: gather(a, indices, numbers_, sizes.tolist(), rank))
 
 
 @implements("stablehlo.scatter")

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from ..partir_dialect.dtypes import numpy_dtype
 from ..partir_dialect.names import argument_names
 from . import numbers
+from .attributes import element_of, is_static, shape_of
 from .faults import InterpreterError
 from .registry import Array
 from .uses import Uses, uses_of
@@ -55,9 +56,9 @@ def _function(module: ModuleOp, name: str) -> FuncOp:
 
 
 def _draw(generator: np.random.Generator, name: str, type_: Attribute, uses: Uses) -> Any:
-    if not isinstance(type_, TensorType) or -1 in type_.get_shape():
+    if not is_static(type_):
         raise InterpreterError(f"no input can be drawn for {name!r} of type {type_}")
-    dtype, shape = numpy_dtype(type_.element_type), type_.get_shape()
+    dtype, shape = numpy_dtype(element_of(type_)), shape_of(type_)
     if dtype == numbers.BOOL:
         return generator.integers(0, 2, shape).astype(dtype)
     if numbers.is_integer(dtype):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.names import argument_names
-from . import (  # noqa: F401  (each registers its ops)
+from . import (
     bits,
     collectives,
     control,
@@ -29,9 +30,29 @@ from . import (  # noqa: F401  (each registers its ops)
     sorting,
     windows,
 )
+from .attributes import shape_of
 from .compiler import Column, Program, declared
 from .faults import InterpreterError
 from .registry import COMMUNICATION, CONTROL, KERNELS, Array
+
+FAMILIES: tuple[ModuleType, ...] = (
+    bits,
+    collectives,
+    control,
+    convolution,
+    dots,
+    elementwise,
+    folding,
+    indexing,
+    lapack,
+    loops,
+    normalisation,
+    shapes,
+    solvers,
+    sorting,
+    windows,
+)
+"""The modules that give ops their meaning: importing them fills the tables of `registry`."""
 
 
 def run(
@@ -51,7 +72,7 @@ def run(
 
     Raises `InterpreterError` for inputs that do not fit and for ops without a meaning here.
     """
-    observer = None if observe is None else lambda _, value, array: observe(value, array)
+    observer = None if observe is None else _of_one_device(observe)
     program = Program(module, reference=reference, observe=observer)
     columns = [[array] for array in _fitted(program, function, inputs)]
     with np.errstate(all="ignore"):
@@ -86,6 +107,15 @@ def run_spmd(
     return [[column[device] for column in results] for device in range(mesh.devices)]
 
 
+def _of_one_device(
+    observe: Callable[[SSAValue, Array], None],
+) -> Callable[[int, SSAValue, Array], None]:
+    def observer(device: int, value: SSAValue, array: Array) -> None:
+        observe(value, array)
+
+    return observer
+
+
 def has_meaning(name: str) -> bool:
     """Whether the interpreter can run ops of this name."""
     return name in KERNELS or name in CONTROL or name in COMMUNICATION
@@ -94,7 +124,7 @@ def has_meaning(name: str) -> bool:
 def _fitted(program: Program, function: str, inputs: Sequence[Array]) -> list[Array]:
     """The inputs checked against the arguments, in the dtypes of the mode."""
     func = program.symbol(function)
-    types = func.function_type.inputs.data
+    types: Sequence[Attribute] = func.function_type.inputs.data
     if len(inputs) != len(types):
         raise InterpreterError(f"{function} takes {len(types)} arguments, got: {len(inputs)}")
     return [
@@ -103,18 +133,19 @@ def _fitted(program: Program, function: str, inputs: Sequence[Array]) -> list[Ar
     ]
 
 
-def _fit(program: Program, func: FuncOp, index: int, type_: Any, array: Any) -> Any:
+def _fit(program: Program, func: FuncOp, index: int, type_: Attribute, array: Any) -> Any:
     if not isinstance(type_, TensorType):
         return array
+    argument: Attribute = cast(Attribute, type_)
     array = np.asarray(array)
-    wanted, shape = declared(type_), type_.get_shape()
+    wanted, shape = declared(argument), shape_of(argument)
     fits = len(shape) == array.ndim and all(
         n in (-1, m) for n, m in zip(shape, array.shape, strict=True)
     )
     stored = program.stored(wanted)
     if not fits or array.dtype not in (wanted, stored):
         raise InterpreterError(
-            f"argument {argument_names(func)[index]!r} is {type_}, got: "
+            f"argument {argument_names(func)[index]!r} is {argument}, got: "
             f"{'x'.join(map(str, array.shape))} of {array.dtype}"
         )
     return array.astype(stored, copy=False)

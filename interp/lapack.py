@@ -6,16 +6,16 @@ Users add their own through `registry.implements_call("target")`.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Operation
 
-from .attributes import find, text, word
+from .attributes import find, result_shape, text
 from .compiler import Context
 from .faults import InterpreterError
-from .registry import CUSTOM_CALLS, Array, Kernel, implements, implements_call
-from .solvers import adjoint, cholesky, triangular_solve
+from .registry import CUSTOM_CALLS, Array, Kernel, binary, implements, implements_call, unary
+from .solvers import cholesky, triangular_solve
 
 
 def _types(pattern: str) -> tuple[str, ...]:
@@ -29,8 +29,8 @@ def _option(op: Operation, name: str, default: str) -> str:
         config: Any = find(op, holder)
         data = getattr(config, "data", None)
         if isinstance(data, dict) and name in data:
-            attribute = data[name]
-            value = attribute.value.data
+            attribute = cast("dict[str, Any]", data)[name]
+            value: object = attribute.value.data
             return chr(value).upper() if isinstance(value, int) and value > 1 else str(value)
     return default
 
@@ -55,7 +55,10 @@ def _custom_call(op: Operation, context: Context) -> Kernel:
     "stablehlo.shape_refinement_operand_wrapper",
 )
 def _identity(op: Operation, context: Context) -> Kernel:
-    return lambda a, *rest: [a]
+    def kernel(a: Array, *rest: Array) -> list[Array]:
+        return [a]
+
+    return kernel
 
 
 # ----------------------------------------------------------------------------- QR
@@ -92,7 +95,7 @@ def householder_product(a: Array, tau: Array) -> Array:
     "ProductOfElementaryHouseholderReflectors",
 )
 def _orgqr(op: Operation, context: Context) -> Kernel:
-    return lambda a, tau: [householder_product(a, tau)]
+    return binary(lambda a, tau: [householder_product(a, tau)])
 
 
 # ----------------------------------------------------------------------------- LU
@@ -137,8 +140,8 @@ def pivots_to_permutation(pivots: Array, size: int) -> Array:
 
 @implements_call("LuPivotsToPermutation", "cu_lu_pivots_to_permutation")
 def _pivots_to_permutation(op: Operation, context: Context) -> Kernel:
-    size = op.results[0].type.get_shape()[-1]  # type: ignore[attr-defined]
-    return lambda pivots: [pivots_to_permutation(pivots, size)]
+    size = result_shape(op)[-1]
+    return unary(lambda pivots: [pivots_to_permutation(pivots, size)])
 
 
 # ----------------------------------------------------------------------------- eigen, SVD, Cholesky
@@ -171,7 +174,7 @@ def _svd(op: Operation, context: Context) -> Kernel:
 @implements_call(*_types("lapack_?potrf_ffi"))
 def _potrf(op: Operation, context: Context) -> Kernel:
     lower = _option(op, "uplo", "L") == "L"
-    return lambda a: [cholesky(a, lower), np.zeros(a.shape[:-2], np.int32)]
+    return unary(lambda a: [cholesky(a, lower), np.zeros(a.shape[:-2], np.int32)])
 
 
 @implements_call(*_types("blas_?trsm"), *_types("lapack_?trsm_ffi"))
@@ -179,9 +182,8 @@ def _trsm(op: Operation, context: Context) -> Kernel:
     left, lower = _option(op, "side", "L") == "L", _option(op, "uplo", "L") == "L"
     transpose = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}[_option(op, "trans_x", "N")]
     unit = _option(op, "diag", "N") == "U"
-    return lambda a, b, *rest: [
-        triangular_solve(a, b, left=left, lower=lower, transpose=transpose, unit=unit)
-    ]
 
+    def kernel(a: Array, b: Array, *rest: Array) -> list[Array]:
+        return [triangular_solve(a, b, left=left, lower=lower, transpose=transpose, unit=unit)]
 
-__all__ = ["adjoint", "householder_product", "lu", "pivots_to_permutation", "word"]
+    return kernel

@@ -14,7 +14,7 @@ from ..partir_dialect.partir_attributes import ReduceAction, TileAttr
 from . import numbers
 from .attributes import integer, result_shape, shape_of, text
 from .compiler import Column, Compiler, Context, Frame, Lanes, execute
-from .registry import Array, Kernel, controls, implements
+from .registry import Array, Kernel, binary, controls, implements
 from .shapes import pad
 
 REDUCERS: dict[str, np.ufunc] = {
@@ -123,7 +123,7 @@ def _size(op: Operation) -> int:
 @implements("partir.slice")
 def _slice(op: Operation, context: Context) -> Kernel:
     dimension, count = integer(op, "dimension"), _size(op)
-    return lambda a, index: tile(a, dimension, count, int(index))
+    return binary(lambda a, index: tile(a, dimension, count, int(index)))
 
 
 @implements("partir.embed")
@@ -145,4 +145,4 @@ def _embed(op: Operation, context: Context) -> Kernel:
 @implements("partir.once")
 def _once(op: Operation, context: Context) -> Kernel:
     neutral = identity(text(op, "reducer"), context.dtype(op.results[0].type))
-    return lambda a, index: a if int(index) == 0 else np.broadcast_to(neutral, a.shape)
+    return binary(lambda a, index: a if int(index) == 0 else np.broadcast_to(neutral, a.shape))

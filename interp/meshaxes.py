@@ -7,13 +7,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
-from ..partir_dialect.constants import to_numpy
 from ..partir_dialect.sdy_attrs import MeshAttr as SdyMeshAttr
 from ..partir_dialect.stablehlo_attrs import AxisRefAttr, MeshAttr, ReplicaGroupMeshAxesAttr
-from .attributes import find, word
+from .attributes import find, values, word
 from .faults import InterpreterError
 
 Axes = list[tuple[str, int]]
@@ -71,8 +70,8 @@ def _mesh(op: Operation, attribute: Any) -> tuple[Axes, np.ndarray[Any, np.dtype
     ids: Any = None
     if isinstance(attribute, MeshAttr):
         axes = [(axis.name_, axis.size) for axis in attribute.axes]
-        if isinstance(attribute.device_ids, DenseIntOrFPElementsAttr):
-            ids = to_numpy(attribute.device_ids).reshape(-1)
+        if attribute.device_ids is not None:
+            ids = values(attribute.device_ids).reshape(-1)
     elif isinstance(attribute, SdyMeshAttr):
         axes = list(attribute.data.axes)
         ids = np.array(attribute.data.device_ids) if attribute.data.device_ids else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation
@@ -37,12 +39,12 @@ def inference(
     variance: Array,
     epsilon: float,
     feature: int,
-) -> Array:
+) -> list[Array]:
     """`scale · (a − mean) / √(variance + ε) + offset`, per feature."""
     scale, offset, mean, variance = (
         _spread(v, a.ndim, feature) for v in (scale, offset, mean, variance)
     )
-    return scale * (a - mean) / np.sqrt(variance + a.dtype.type(epsilon)) + offset
+    return [scale * (a - mean) / np.sqrt(variance + a.dtype.type(epsilon)) + offset]
 
 
 def training(a: Array, scale: Array, offset: Array, epsilon: float, feature: int) -> list[Array]:
@@ -50,7 +52,7 @@ def training(a: Array, scale: Array, offset: Array, epsilon: float, feature: int
     dims = _others(a, feature)
     mean = a.mean(axis=dims, dtype=a.dtype)
     variance = np.square(a - _spread(mean, a.ndim, feature)).mean(axis=dims, dtype=a.dtype)
-    return [inference(a, scale, offset, mean, variance, epsilon, feature), mean, variance]
+    return [*inference(a, scale, offset, mean, variance, epsilon, feature), mean, variance]
 
 
 def gradient(
@@ -78,31 +80,28 @@ def gradient(
     return [grad, grad_scale, grad_offset]
 
 
-def _widened(function: Kernel) -> Kernel:
+def _in_wide_types(op: Operation, function: Callable[..., list[Array]]) -> Kernel:
     """Computes narrow floats in f32 and rounds the results once."""
+    epsilon, feature = _settings(op)
 
     def kernel(*arrays: Array) -> list[Array]:
         dtype = arrays[0].dtype
-        outcome = function(*(a.astype(numbers.wide(a.dtype), copy=False) for a in arrays))
-        results = outcome if isinstance(outcome, list) else [outcome]
-        return [numbers.narrow(np.asarray(result), dtype) for result in results]
+        wide = [a.astype(numbers.wide(a.dtype), copy=False) for a in arrays]
+        return [numbers.narrow(a, dtype) for a in function(*wide, epsilon, feature)]
 
     return kernel
 
 
 @implements("stablehlo.batch_norm_inference")
 def _inference(op: Operation, context: Context) -> Kernel:
-    epsilon, feature = _settings(op)
-    return _widened(lambda *arrays: inference(*arrays, epsilon, feature))
+    return _in_wide_types(op, inference)
 
 
 @implements("stablehlo.batch_norm_training")
 def _training(op: Operation, context: Context) -> Kernel:
-    epsilon, feature = _settings(op)
-    return _widened(lambda *arrays: training(*arrays, epsilon, feature))
+    return _in_wide_types(op, training)
 
 
 @implements("stablehlo.batch_norm_grad")
 def _gradient(op: Operation, context: Context) -> Kernel:
-    epsilon, feature = _settings(op)
-    return _widened(lambda *arrays: gradient(*arrays, epsilon, feature))
+    return _in_wide_types(op, gradient)

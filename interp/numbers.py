@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -39,6 +39,11 @@ def is_signed(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "i" or (dtype.name in _NARROW_INTEGERS and dtype.name.startswith("int"))
 
 
+def float_info(dtype: np.dtype[Any]) -> Any:
+    """What `finfo` says of a real float type (bits, nmant, eps)."""
+    return cast(Any, ml_dtypes.finfo)(dtype)
+
+
 @cache
 def bits(dtype: np.dtype[Any]) -> int:
     """The width of one element in bits."""
@@ -47,7 +52,7 @@ def bits(dtype: np.dtype[Any]) -> int:
     if dtype.name in _NARROW_INTEGERS:
         return int(dtype.name.removeprefix("u").removeprefix("int"))
     if dtype.kind == "V":
-        return int(ml_dtypes.finfo(dtype).bits)
+        return int(float_info(dtype).bits)
     return dtype.itemsize * 8
 
 
@@ -230,7 +235,7 @@ def convert(a: Array, dtype: np.dtype[Any]) -> Array:
     if a.dtype == dtype:
         return a
     if a.dtype.kind == "c" and dtype.kind != "c":
-        a = a.real
+        a = np.asarray(np.real(a))
     if dtype == BOOL:
         return np.asarray(a != 0)
     if is_integer(dtype):
@@ -255,7 +260,7 @@ def _saturate(a: Array, dtype: np.dtype[Any]) -> Array:
 
 def reduce_precision(a: Array, exponent: int, mantissa: int) -> Array:
     """Rounds to a float of `exponent` and `mantissa` bits, nearest even, in the same type."""
-    info = ml_dtypes.finfo(a.dtype)
+    info = float_info(a.dtype)
     store = np.dtype(f"u{a.dtype.itemsize}")
     own_mantissa, own_exponent = int(info.nmant), bits(a.dtype) - 1 - int(info.nmant)
     pattern = np.asarray(a).view(store).astype(np.uint64)

@@ -64,3 +64,23 @@ def communicates(*names: str) -> Callable[[B], B]:
 def implements_call(*targets: str) -> Callable[[B], B]:
     """Registers the builder for custom calls to `targets`."""
     return _adder(CUSTOM_CALLS, targets)
+
+
+def nullary(value: Array) -> Kernel:
+    """A kernel that gives one value."""
+    return lambda: value
+
+
+def unary(function: Callable[[Array], Any]) -> Kernel:
+    """A kernel of one operand (the helpers of this kind give the operands their type)."""
+    return function
+
+
+def binary(function: Callable[[Array, Array], Any]) -> Kernel:
+    """A kernel of two operands."""
+    return function
+
+
+def ternary(function: Callable[[Array, Array, Array], Any]) -> Kernel:
+    """A kernel of three operands."""
+    return function

@@ -13,7 +13,7 @@ from . import numbers
 from .attributes import find, integer, integers, need, number, operand_shape, result_shape, values
 from .compiler import Context, Token, Tuple
 from .faults import InterpreterError
-from .registry import Array, Kernel, implements, implements_elementwise
+from .registry import Array, Kernel, binary, implements, implements_elementwise, nullary, unary
 
 # ----------------------------------------------------------------------------- pure functions
 
@@ -102,7 +102,7 @@ def _constant(op: Operation, context: Context) -> Kernel:
             else value.astype(stored)
         )
         value = value.reshape(shape)
-    return lambda: value
+    return nullary(value)
 
 
 def _splat(value: Array) -> bool:
@@ -112,13 +112,13 @@ def _splat(value: Array) -> bool:
 @implements("stablehlo.iota")
 def _iota(op: Operation, context: Context) -> Kernel:
     value = iota(result_shape(op), integer(op, "iota_dimension"), context.dtype(op.results[0].type))
-    return lambda: value
+    return nullary(value)
 
 
 @implements("stablehlo.dynamic_iota")
 def _dynamic_iota(op: Operation, context: Context) -> Kernel:
     dimension, dtype = integer(op, "iota_dimension"), context.dtype(op.results[0].type)
-    return lambda shape: iota([int(n) for n in shape], dimension, dtype)
+    return unary(lambda shape: iota([int(n) for n in shape], dimension, dtype))
 
 
 @implements("chlo.constant_like")
@@ -126,7 +126,7 @@ def _constant_like(op: Operation, context: Context) -> Kernel:
     attribute = need(op, "value")
     dtype = context.dtype(op.results[0].type)
     value = np.array(attribute.value.data).astype(dtype)
-    return lambda a: np.broadcast_to(value, a.shape)
+    return unary(lambda a: np.broadcast_to(value, a.shape))
 
 
 # ----------------------------------------------------------------------------- views
@@ -135,42 +135,42 @@ def _constant_like(op: Operation, context: Context) -> Kernel:
 @implements("stablehlo.broadcast_in_dim")
 def _broadcast_in_dim(op: Operation, context: Context) -> Kernel:
     shape, dims = result_shape(op), integers(op, "broadcast_dimensions")
-    return lambda a: broadcast_in_dim(a, shape, dims)
+    return unary(lambda a: broadcast_in_dim(a, shape, dims))
 
 
 @implements("stablehlo.dynamic_broadcast_in_dim")
 def _dynamic_broadcast_in_dim(op: Operation, context: Context) -> Kernel:
     dims = integers(op, "broadcast_dimensions")
-    return lambda a, shape: broadcast_in_dim(a, [int(n) for n in shape], dims)
+    return binary(lambda a, shape: broadcast_in_dim(a, [int(n) for n in shape], dims))
 
 
 @implements("stablehlo.broadcast")
 def _broadcast(op: Operation, context: Context) -> Kernel:
     sizes = integers(op, "broadcast_sizes")
-    return lambda a: np.broadcast_to(a, (*sizes, *a.shape))
+    return unary(lambda a: np.broadcast_to(a, (*sizes, *a.shape)))
 
 
 @implements("stablehlo.reshape")
 def _reshape(op: Operation, context: Context) -> Kernel:
     shape = result_shape(op)
-    return lambda a: a.reshape(shape)
+    return unary(lambda a: a.reshape(shape))
 
 
 @implements("stablehlo.dynamic_reshape")
 def _dynamic_reshape(op: Operation, context: Context) -> Kernel:
-    return lambda a, shape: a.reshape([int(n) for n in shape])
+    return binary(lambda a, shape: a.reshape([int(n) for n in shape]))
 
 
 @implements("stablehlo.transpose")
 def _transpose(op: Operation, context: Context) -> Kernel:
     permutation = integers(op, "permutation")
-    return lambda a: np.transpose(a, permutation)
+    return unary(lambda a: np.transpose(a, permutation))
 
 
 @implements("stablehlo.reverse")
 def _reverse(op: Operation, context: Context) -> Kernel:
     dims = integers(op, "dimensions")
-    return lambda a: np.flip(a, dims) if dims else a
+    return unary(lambda a: np.flip(a, dims) if dims else a)
 
 
 @implements("stablehlo.bitcast_convert")
@@ -194,45 +194,61 @@ def _bitcast_convert(op: Operation, context: Context) -> Kernel:
 def _slice(op: Operation, context: Context) -> Kernel:
     start, limit = integers(op, "start_indices"), integers(op, "limit_indices")
     strides = integers(op, "strides", (1,) * len(start))
-    return lambda a: slice_(a, start, limit, strides)
+    return unary(lambda a: slice_(a, start, limit, strides))
 
 
 @implements("stablehlo.real_dynamic_slice")
 def _real_dynamic_slice(op: Operation, context: Context) -> Kernel:
-    return lambda a, start, limit, strides: slice_(
-        a, start.tolist(), limit.tolist(), strides.tolist()
-    )
+
+    def kernel(a: Array, start: Array, limit: Array, strides: Array) -> Array:
+        return slice_(a, start.tolist(), limit.tolist(), strides.tolist())
+
+    return kernel
 
 
 @implements("stablehlo.dynamic_slice")
 def _dynamic_slice(op: Operation, context: Context) -> Kernel:
     sizes = integers(op, "slice_sizes")
-    return lambda a, *start: dynamic_slice(a, start, sizes)
+
+    def kernel(a: Array, *start: Array) -> Array:
+        return dynamic_slice(a, start, sizes)
+
+    return kernel
 
 
 @implements("stablehlo.dynamic_update_slice")
 def _dynamic_update_slice(op: Operation, context: Context) -> Kernel:
-    return lambda a, update, *start: dynamic_update_slice(a, update, start)
+
+    def kernel(a: Array, update: Array, *start: Array) -> Array:
+        return dynamic_update_slice(a, update, start)
+
+    return kernel
 
 
 @implements("stablehlo.pad")
 def _pad(op: Operation, context: Context) -> Kernel:
     low, high = integers(op, "edge_padding_low"), integers(op, "edge_padding_high")
     interior = integers(op, "interior_padding")
-    return lambda a, value: pad(a, value, low, high, interior)
+    return binary(lambda a, value: pad(a, value, low, high, interior))
 
 
 @implements("stablehlo.dynamic_pad")
 def _dynamic_pad(op: Operation, context: Context) -> Kernel:
-    return lambda a, value, low, high, interior: pad(
-        a, value, low.tolist(), high.tolist(), interior.tolist()
-    )
+
+    def kernel(a: Array, value: Array, low: Array, high: Array, interior: Array) -> Array:
+        return pad(a, value, low.tolist(), high.tolist(), interior.tolist())
+
+    return kernel
 
 
 @implements("stablehlo.concatenate")
 def _concatenate(op: Operation, context: Context) -> Kernel:
     dimension = integer(op, "dimension")
-    return lambda *arrays: np.concatenate(arrays, axis=dimension)
+
+    def kernel(*arrays: Array) -> Array:
+        return np.concatenate(arrays, axis=dimension)
+
+    return kernel
 
 
 @implements("stablehlo.torch_index_select")
@@ -262,7 +278,7 @@ def _torch_index_select(op: Operation, context: Context) -> Kernel:
 @implements("stablehlo.get_dimension_size")
 def _get_dimension_size(op: Operation, context: Context) -> Kernel:
     dimension = integer(op, "dimension")
-    return lambda a: np.array(a.shape[dimension], np.int32)
+    return unary(lambda a: np.array(a.shape[dimension], np.int32))
 
 
 @implements("stablehlo.set_dimension_size")
@@ -284,18 +300,26 @@ def _set_dimension_size(op: Operation, context: Context) -> Kernel:
 
 @implements("stablehlo.tuple")
 def _tuple(op: Operation, context: Context) -> Kernel:
-    return lambda *items: [Tuple(items)]
+
+    def kernel(*items: Any) -> list[Tuple]:
+        return [Tuple(items)]
+
+    return kernel
 
 
 @implements("stablehlo.get_tuple_element")
 def _get_tuple_element(op: Operation, context: Context) -> Kernel:
     index = integer(op, "index")
-    return lambda items: [items[index]]
+    return unary(lambda items: [items[index]])
 
 
 @implements("stablehlo.create_token", "stablehlo.after_all")
 def _token(op: Operation, context: Context) -> Kernel:
-    return lambda *tokens: [Token()]
+
+    def kernel(*tokens: Any) -> list[Token]:
+        return [Token()]
+
+    return kernel
 
 
 # ----------------------------------------------------------------------------- identities
@@ -303,12 +327,12 @@ def _token(op: Operation, context: Context) -> Kernel:
 
 @implements_elementwise("partir.replicate", "partir.stop", "sdy.sharding_constraint", "sdy.reshard")
 def _same(op: Operation, context: Context) -> Kernel:
-    return lambda a: [a]
+    return unary(lambda a: [a])
 
 
 @implements("sdy.propagation_barrier")
 def _barrier(op: Operation, context: Context) -> Kernel:
-    return lambda a: [a]
+    return unary(lambda a: [a])
 
 
 def optional_number(op: Operation, name: str) -> int | None:

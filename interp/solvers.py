@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from .attributes import integer, integers, text
+from .attributes import integer, integers, result_shape, text
 from .compiler import Context
-from .registry import Array, Kernel, implements
+from .registry import Array, Kernel, binary, implements, unary
 
 # ----------------------------------------------------------------------------- Fourier
 
@@ -39,8 +39,8 @@ def fft(a: Array, kind: str, lengths: Sequence[int], dtype: np.dtype[Any]) -> Ar
 def _fft(op: Operation, context: Context) -> Kernel:
     kind, lengths = text(op, "fft_type"), integers(op, "fft_length")
     dtype = context.dtype(op.results[0].type)
-    shape = op.results[0].type.get_shape()  # type: ignore[attr-defined]
-    return lambda a: np.broadcast_to(fft(a, kind, lengths, dtype), shape)
+    shape = result_shape(op)
+    return unary(lambda a: np.broadcast_to(fft(a, kind, lengths, dtype), shape))
 
 
 # ----------------------------------------------------------------------------- triangles
@@ -68,7 +68,7 @@ def cholesky(a: Array, lower: bool) -> Array:
     triangle = np.tril(a) if lower else adjoint(np.triu(a))
     diagonal = np.einsum("...ii->...i", triangle).real
     full = triangle + adjoint(np.tril(triangle, -1))
-    indices = np.arange(a.shape[-1])
+    indices = np.arange(a.shape[-1], dtype=np.int64)
     full[..., indices, indices] = diagonal
     factor = per_matrix(np.linalg.cholesky, full)
     return factor if lower else adjoint(factor)
@@ -103,13 +103,13 @@ def _substitute(a: Array, b: Array, lower: bool, unit: bool) -> Array:
 @implements("stablehlo.cholesky")
 def _cholesky(op: Operation, context: Context) -> Kernel:
     lower = bool(integer(op, "lower", 0))
-    return lambda a: cholesky(a, lower)
+    return unary(lambda a: cholesky(a, lower))
 
 
 @implements("stablehlo.triangular_solve")
 def _triangular_solve(op: Operation, context: Context) -> Kernel:
     left, lower = bool(integer(op, "left_side")), bool(integer(op, "lower"))
     unit, transpose = bool(integer(op, "unit_diagonal")), text(op, "transpose_a")
-    return lambda a, b: triangular_solve(
-        a, b, left=left, lower=lower, transpose=transpose, unit=unit
+    return binary(
+        lambda a, b: triangular_solve(a, b, left=left, lower=lower, transpose=transpose, unit=unit)
     )

@@ -8,15 +8,16 @@ integers needs no network.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from . import numbers
 from .attributes import integer, shape_of, text
 from .bodies import Body
 from .compiler import Context
-from .registry import Array, Kernel, implements, implements_call
+from .registry import Array, Kernel, implements, implements_call, unary
 
 
 def network(count: int) -> Iterator[tuple[Array, Array]]:
@@ -50,9 +51,8 @@ def _key_order(lines: Sequence[Array], before: Body) -> Array | None:
     ops = list(before.block.ops)
     if len(ops) != 2 or ops[0].name != "stablehlo.compare":
         return None
-    left, right = (
-        list(before.block.args).index(v) if v in before.block.args else -1 for v in ops[0].operands
-    )
+    place: dict[SSAValue, int] = {v: i for i, v in enumerate(before.block.args)}
+    left, right = (place.get(value, -1) for value in ops[0].operands)
     direction = text(ops[0], "comparison_direction")
     key = min(left, right) // 2
     if {left, right} != {2 * key, 2 * key + 1} or key < 0 or direction not in ("LT", "GT"):
@@ -68,7 +68,7 @@ def _key_order(lines: Sequence[Array], before: Body) -> Array | None:
 def _network_order(lines: Sequence[Array], before: Body) -> Array:
     shape = lines[0].shape
     work = [np.array(line) for line in lines]
-    order = np.broadcast_to(np.arange(shape[-1]), shape).copy()
+    order: Array = np.broadcast_to(np.arange(shape[-1], dtype=np.int64), shape).copy()
     for low, high in network(shape[-1]):
         sides = [side for w in work for side in (w[..., low], w[..., high])]
         swapped = [side for w in work for side in (w[..., high], w[..., low])]
@@ -96,20 +96,27 @@ def _sort(op: Operation, context: Context) -> Kernel:
     rank = len(shape_of(op.results[0].type))
     dimension = integer(op, "dimension", -1) % rank
     before = context.body(op.regions[0])
-    return lambda *arrays: sort(arrays, dimension, before)
+
+    def kernel(*arrays: Array) -> list[Array]:
+        return sort(arrays, dimension, before)
+
+    return kernel
 
 
 @implements("chlo.top_k")
 def _top_k(op: Operation, context: Context) -> Kernel:
     k = integer(op, "k")
-    return lambda a: top_k(a, k)
+    return unary(lambda a: top_k(a, k))
 
 
 @implements_call("mhlo.topk", "TopK")
 def _top_k_call(op: Operation, context: Context) -> Kernel:
     k = shape_of(op.results[0].type)[-1]
-    attributes = op.attributes.get("mhlo.attributes")
-    largest = True
-    if attributes is not None and (flag := attributes.data.get("largest")) is not None:  # type: ignore[attr-defined]
-        largest = bool(flag.value.data)
-    return lambda a, *rest: top_k(a, k, largest)
+    attributes: Any = op.attributes.get("mhlo.attributes")
+    flag = None if attributes is None else attributes.data.get("largest")
+    largest = flag is None or bool(flag.value.data)
+
+    def kernel(a: Array, *rest: Array) -> list[Array]:
+        return top_k(a, k, largest)
+
+    return kernel

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from .attributes import integer, integers, need, text
+from .attributes import element_of, integer, integers, need, shape_of, text
 
 _LIMIT = 400  # values that are looked at for one argument
 
@@ -73,7 +73,8 @@ def uses_of(value: SSAValue, module: ModuleOp) -> Uses:
     """What restricts `value`: it is followed through views, arithmetic, calls and regions."""
     uses = Uses()
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    queue, seen = [_Place(value)], {(value, None)}
+    queue = [_Place(value)]
+    seen: set[tuple[SSAValue, int | None]] = {(value, None)}
     while queue and len(seen) < _LIMIT:
         place = queue.pop()
         for use in place.value.uses:
@@ -86,8 +87,7 @@ def uses_of(value: SSAValue, module: ModuleOp) -> Uses:
 
 
 def _is_integer(value: SSAValue) -> bool:
-    type_ = value.type
-    return isinstance(type_, TensorType) and str(type_.element_type).lstrip("u")[:1] == "i"
+    return str(element_of(value.type)).lstrip("u")[:1] == "i"
 
 
 def _follow(
@@ -134,8 +134,7 @@ def _outside(op: Operation, index: int, functions: dict[str, FuncOp]) -> list[_P
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return value.type.get_shape()
+    return shape_of(value.type)
 
 
 def _scaled(op: Operation, index: int) -> bool:
@@ -169,10 +168,10 @@ def _note(op: Operation, index: int, place: _Place, uses: Uses) -> None:
 def _contracted(op: Operation, index: int) -> int:
     shape = _shape(op.operands[index])
     if op.name == "stablehlo.convolution":
-        output = need(op, "dimension_numbers").kernel_output_feature_dimension
+        output: int = need(op, "dimension_numbers").kernel_output_feature_dimension
         return max(1, prod(shape) // max(1, shape[output])) if index else 1
     d = need(op, "dot_dimension_numbers")
-    dims = d.rhs_contracting_dimensions if index else d.lhs_contracting_dimensions
+    dims: tuple[int, ...] = d.rhs_contracting_dimensions if index else d.lhs_contracting_dimensions
     return max(1, prod(shape[d] for d in dims))
 
 

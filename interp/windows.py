@@ -10,12 +10,12 @@ from numpy.lib.stride_tricks import as_strided
 from xdsl.ir import Operation
 
 from . import numbers
-from .attributes import find, integers, table
+from .attributes import find, integers, operand_shape, table
 from .bodies import Body
 from .compiler import Context
 from .folding import reduce_with
 from .indexing import Targets, scatter
-from .registry import Array, Kernel, implements
+from .registry import Array, Kernel, implements, ternary
 from .shapes import pad
 
 
@@ -111,7 +111,7 @@ def select_and_scatter(
 ) -> Array:
     """Scatters `source` to the element that `select` prefers in each window; padding never wins."""
     edges = dict(low=window.low, high=window.high, interior=(0,) * a.ndim)
-    positions = np.arange(a.size).reshape(a.shape)
+    positions = np.asarray(range(a.size), np.int64).reshape(a.shape)
     values = pad(a, np.zeros((), a.dtype), **edges)
     where = pad(positions, np.array(-1), **edges)
     best, place = None, None
@@ -159,10 +159,10 @@ def _reduce_window(op: Operation, context: Context) -> Kernel:
 
 @implements("stablehlo.select_and_scatter")
 def _select_and_scatter(op: Operation, context: Context) -> Kernel:
-    rank = len(op.operands[0].type.get_shape())  # type: ignore[attr-defined]
+    rank = len(operand_shape(op, 0))
     sizes = integers(op, "window_dimensions") if find(op, "window_dimensions") else (1,) * rank
     window = _window(op, sizes, table(op, "padding"))
     select, combine = context.body(op.regions[0]), context.body(op.regions[1])
-    return lambda a, source, initial: select_and_scatter(
-        a, source, initial, window, select, combine
+    return ternary(
+        lambda a, source, initial: select_and_scatter(a, source, initial, window, select, combine)
     )

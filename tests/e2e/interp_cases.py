@@ -254,7 +254,7 @@ def choices() -> Iterator[Case]:
     yield case("select_scalar", select, "{B}", np.array(True), u, v)
     clamp = "  %r = stablehlo.clamp %a, %b, %c : ({A}, {B}, {C}) -> {B}\n  return %r : {B}"
     yield case(
-        "clamp_scalar", clamp, "{B}", np.float32(-0.3).reshape(()), u, np.float32(0.4).reshape(())
+        "clamp_scalar", clamp, "{B}", np.array(-0.3, np.float32), u, np.array(0.4, np.float32)
     )
     yield case(
         "clamp_inverted",

@@ -57,11 +57,12 @@ def in_reference(text: str, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _attribute(x: Array) -> Any:
+    get: Any = ir.DenseElementsAttr.get
     if x.dtype == np.bool_:
         packed = np.packbits(x.reshape(-1), bitorder="little")
         type_ = ir.IntegerType.get_signless(1)
-        return ir.DenseElementsAttr.get(packed, type=type_, shape=list(x.shape))
-    return ir.DenseElementsAttr.get(x.copy(), signless=x.dtype.kind != "u", shape=list(x.shape))
+        return get(packed, type=type_, shape=list(x.shape))
+    return get(x.copy(), signless=x.dtype.kind != "u", shape=list(x.shape))
 
 
 ORACLES: dict[str, Callable[[str, Sequence[Array]], list[Array]]] = {
