@@ -14,6 +14,7 @@ from ..engine.roles import Roles
 from ..engine.session import Outcome, Session
 from ..partir_dialect.errors import ExpectationError, Span, TacticError
 from . import syntax as s
+from .actions import tile_uses
 from .evaluate import Evaluator
 from .expectations import judge
 from .imports import expand
@@ -379,11 +380,15 @@ class _Runner:
 
     def act(self, action: s.Action, match: Match, axis: Axis, dim: Value, span: Span) -> None:
         at = self.dimension(action, match, dim) if action.kind == "tile" else None
-        key = (action.kind, match.value, at, axis.name)
+        key = (f"{action.kind} {match.name}", match.value, at, axis.name)
         if key in self.now.seen:
             return
         self.now.seen.add(key)
-        outcome = self.outcome(action.kind, match, axis, at)
+        try:
+            outcome = self.outcome(action.kind, match, axis, at)
+        except TacticError as error:
+            error.span = error.span or span
+            raise
         if at is not None and outcome.status == "refused":
             self.uneven(match, axis, at, outcome, span)
         self.now.asked.append(
@@ -400,6 +405,8 @@ class _Runner:
         )
 
     def outcome(self, kind: str, match: Match, axis: Axis, dim: int | None) -> Outcome:
+        if match.uses and kind != "tile":
+            raise TacticError(f"{kind} acts on values, not on {match.name}")
         if kind == "replicate":
             return self.session.replicate(match.value, axis.name)
         if kind == "stop":
@@ -407,6 +414,8 @@ class _Runner:
         if dim is None:
             local = "x".join(map(str, self.session.local_shape(match.value)))
             return Outcome("refused", f"no dimension of its tile {local} divides by {axis.size}")
+        if match.uses:
+            return tile_uses(self.session, match.value, dim, axis.name)
         return self.session.tile(match.value, dim, axis.name)
 
     def uneven(self, match: Match, axis: Axis, dim: int, outcome: Outcome, span: Span) -> None:

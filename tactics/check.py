@@ -326,6 +326,8 @@ class _Checker:
                 self.compiled(target.pattern, target.span)
                 if self.world is not None:
                     self.world.find_ops(target.pattern, target.span)
+            case s.Uses():
+                self.pattern(target.of, variables)
             case s.Producer():
                 self.pattern(target.using, variables)
                 if self.world is not None and target.using.pattern not in variables:

@@ -238,6 +238,9 @@ class Evaluator:
                 return found if isinstance(found, list) else [found]
             case s.ScopedOp():
                 return list(self.world.find_ops(target.pattern, target.span))
+            case s.Uses():
+                of = self.matches(self.pattern(target.of, scope), target.of.span)
+                return [Match(m.value, f"uses of {m.name}", True) for m in of]
             case s.Producer():
                 using = self.matches(self.pattern(target.using, scope), target.using.span)
                 return list(self.world.producers(target.kind, using, target.span))

@@ -145,6 +145,14 @@ def states(world: World, arguments: Arguments) -> Value:
 
 
 @_function(_AXIS)
+def sums(world: World, arguments: Arguments) -> Value:
+    """The values that are summed over the axis now, after the statements so far: what the present
+    plan has an all_reduce for."""
+    axis = _axis(arguments).name
+    return world.summed(axis)
+
+
+@_function(_AXIS)
 def columns(world: World, arguments: Arguments) -> Value:
     """Megatron's column weights, found by structure: rows of (weight, dimension)."""
     found = world.structure.columns(_axis(arguments).size)

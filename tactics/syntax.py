@@ -128,7 +128,14 @@ class Producer(Node):
     using: Pattern
 
 
-Target = Pattern | Selection | ScopedOp | Producer
+@dataclass(frozen=True)
+class Uses(Node):
+    """The ops that use a value and are not decided yet: `tile uses of x dim=1 axis=model`."""
+
+    of: Pattern
+
+
+Target = Pattern | Selection | ScopedOp | Producer | Uses
 
 
 # --- statements ---------------------------------------------------------------------------------

@@ -222,14 +222,16 @@ class _Builder:
                 return s.Selection(str(first), self.arguments(rest), span=span)
             case "op":
                 return s.ScopedOp(_unquote(first), span=span)
+            case "uses":
+                return s.Uses(self.named(first), span=span)
             case _:
                 assert tree.data == "producer"
-                (using,) = rest
-                quoted = using.type == "STRING"
-                pattern = s.Pattern(
-                    _unquote(using) if quoted else str(using), quoted, span=self.span(using)
-                )
-                return s.Producer(str(first), pattern, span=span)
+                return s.Producer(str(first), self.named(rest[0]), span=span)
+
+    def named(self, token: Token) -> s.Pattern:
+        """A pattern token, quoted or not."""
+        quoted = token.type == "STRING"
+        return s.Pattern(_unquote(token) if quoted else str(token), quoted, span=self.span(token))
 
     # --- expressions ----------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A value of the program with what the user calls it."""
+    """A value of the program with what the user calls it; `uses`: what uses it is meant."""
 
     value: int
     name: str
+    uses: bool = False
 
     def __str__(self) -> str:
         return self.name

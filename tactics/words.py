@@ -27,5 +27,6 @@ KEYWORDS = (
     "result",
     "of",
     "using",
+    "uses",
 )
 STATEMENTS = (*KEYWORDS[:8], "for", "tile", "replicate", "stop")

@@ -163,6 +163,20 @@ class World:
             raise TacticError(f"no {kind} uses {', '.join(str(m) for m in using)}", span=span)
         return [Match(value, name) for value, name in sorted(names.items())]
 
+    def summed(self, axis: str) -> list[Match]:
+        """The values of which the present plan has an all_reduce over the whole axis."""
+        state = self.session.state
+        atoms = {state.axes.index(atom) for atom in self.session.atoms[axis]}
+        plan = self.session.plan()
+        found: dict[int, Match] = {}
+        for reshard in plan.reshards:
+            if reshard.kind == "all_reduce" and atoms <= set(reshard.move.group):
+                value = plan.values[reshard.source].value
+                op, _ = self.graph.producer[value]
+                name = f"{self.scopes[op]}:{self.graph.kinds[op]}"
+                found.setdefault(value, Match(value, name))
+        return list(found.values())
+
     # --- facts and quantities -------------------------------------------------------------------
 
     def fact(self, name: str) -> int | None:
