@@ -104,10 +104,13 @@ def _show(result: Partitioned, html: OutputFile | None, *, quiet: bool, on_error
             print(f"{place}: warning: {warning.message}", file=sys.stderr)
     if quiet and html is None:
         return
-    from .tables import console, page, steps_table
+    from .tables import console, heading, page, steps_table
 
-    table = steps_table(result.report)
+    report = result.report
+    table = steps_table(report)
     if html is not None:
-        html.write(page(table))
+        html.write(page(heading(report), table))
     if not quiet:
-        console(error=on_error).print(table)
+        screen = console(error=on_error)
+        screen.print(heading(report), soft_wrap=True)
+        screen.print(table)

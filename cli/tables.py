@@ -49,9 +49,16 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def page(table: Table) -> str:
+def heading(report: Mapping[str, Any]) -> Text:
+    """Which program, mesh and device a report is about."""
+    mesh = ", ".join(f"{axis['axis']}={axis['size']}" for axis in report["mesh"])
+    return Text(f"{report['program']} on {mesh}, per device ({report['device']})")
+
+
+def page(heading: Text, table: Table) -> str:
     """The table as a page of HTML."""
     recorder = Console(file=io.StringIO(), width=PIPE_WIDTH, record=True, highlight=False)
+    recorder.print(heading, soft_wrap=True)
     recorder.print(table)
     return recorder.export_html(inline_styles=True)
 
@@ -78,17 +85,13 @@ def _collective(entry: Mapping[str, int]) -> str:
 
 def steps_table(report: Mapping[str, Any]) -> Table:
     """A row for each tactic: what the program is after it, on one device."""
-    mesh = ", ".join(f"{axis['axis']}={axis['size']}" for axis in report["mesh"])
-    table = Table(
-        title=f"{report['program']} on {mesh}, per device ({report['device']})",
-        title_justify="left",
-    )
+    table = Table()
     kinds = [k for k in COLLECTIVES if any(s["collectives"][k]["count"] for s in report["steps"])]
     table.add_column("after", overflow="fold")
     for kind in kinds or ["all_reduce"]:
-        table.add_column(COLLECTIVES[kind], justify="right")
+        table.add_column(COLLECTIVES[kind], justify="right", overflow="fold")
     for name in ("arguments", "peak memory", "time", "conflicts", "fallbacks"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for step in report["steps"]:
         table.add_row(
             Text(step["tactic"]),

@@ -44,6 +44,9 @@ FINAL = "final"
 Tactics = str | Path | Script | Sequence[Tactic | str]
 """A path of a script, a parsed script, or tactics as objects or text."""
 
+SpecEntry = str | tuple[str, ...] | None
+Spec = tuple[SpecEntry, ...]
+
 
 @dataclass
 class Clock:
@@ -172,7 +175,12 @@ class Partitioned:
             return print_module(module)
 
     @property
-    def shardings(self) -> dict[str, list[list[str]]]:
+    def shardings(self) -> dict[str, Spec]:
+        """For each argument and result by flat name what `jax.sharding.PartitionSpec` takes: for
+        each dimension None, an axis, or several axes, major to minor."""
+        return {name: tuple(map(_entry, dims)) for name, dims in self.axes_of_dims().items()}
+
+    def axes_of_dims(self) -> dict[str, list[list[str]]]:
         """For each argument and result by flat name, the axes that tile each dimension."""
         return {
             entry["name"]: entry["placement"]
@@ -242,6 +250,12 @@ class Partitioned:
         verify_partitioned(self, backend=backend, seed=seed, rtol=rtol)
 
 
+def _entry(axes: Sequence[str]) -> SpecEntry:
+    if len(axes) > 1:
+        return tuple(axes)
+    return axes[0] if axes else None
+
+
 def _placed(placement: Placement) -> dict[str, Any]:
     return {
         "placement": [list(axes) for axes in placement.dims],
@@ -254,7 +268,7 @@ def _spmd(result: Partitioned) -> str:
 
 
 def _shardings(result: Partitioned) -> str:
-    return json.dumps(result.shardings, indent=1)
+    return json.dumps(result.axes_of_dims(), indent=1)
 
 
 def nest_form(result: Partitioned) -> ModuleOp:

@@ -20,6 +20,20 @@ if TYPE_CHECKING:
     from partir.partir_dialect.placement import Placement
     from partir.runtime.partition import Partitioned, partition
     from partir.runtime.program import Program, from_jax, read, read_text
+    from partir.tactics.objects import (
+        Auto,
+        Batch,
+        Embedding,
+        Megatron,
+        Microbatch,
+        Pipeline,
+        Replicate,
+        Tactic,
+        Tile,
+        Zero1,
+        Zero2,
+        Zero3,
+    )
 
 _HOMES = {
     "partir_dialect.errors": (
@@ -36,22 +50,48 @@ _HOMES = {
     "partir_dialect.placement": ("Placement",),
     "runtime.partition": ("Partitioned", "partition"),
     "runtime.program": ("Program", "from_jax", "read", "read_text"),
+    "tactics.objects": (
+        "Auto",
+        "Batch",
+        "Embedding",
+        "Megatron",
+        "Microbatch",
+        "Pipeline",
+        "Replicate",
+        "Tactic",
+        "Tile",
+        "Zero1",
+        "Zero2",
+        "Zero3",
+    ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Auto",
+    "Batch",
+    "Embedding",
     "ExpectationError",
     "LoweringError",
+    "Megatron",
     "Mesh",
     "MeshError",
+    "Microbatch",
     "MismatchError",
     "PartirError",
     "Partitioned",
+    "Pipeline",
     "Placement",
     "Program",
     "ReadError",
+    "Replicate",
     "RuleError",
+    "Tactic",
     "TacticError",
+    "Tile",
+    "Zero1",
+    "Zero2",
+    "Zero3",
     "from_jax",
     "partition",
     "read",

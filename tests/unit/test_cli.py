@@ -325,11 +325,16 @@ def test_no_mesh_at_all(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "which mesh?" in fault(capsys, "partition", chain)
 
 
-def test_a_mesh_that_does_not_divide(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = fault(
-        capsys, "partition", chain, "--mesh", "batch=3", "--tactic", "tile x dim=0 axis=batch"
-    )
-    assert "256" in text and "batch=3" in text and ":1:" in text
+def test_a_mesh_that_does_not_divide_is_padded(
+    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "r.json"
+    command = ["partition", chain, "--mesh", "batch=3", "--tactic", STEPS[0]]
+    assert main([*command, "--verify", "--report", str(target)]) == 0
+    assert capsys.readouterr().out.endswith("equal\n")
+    rows = -(-256 // 3)
+    last = json.loads(target.read_text())["steps"][-1]
+    assert last["argument_bytes"] == 4 * (rows * 8 + 2 * 8 * 16)
 
 
 def test_a_device_that_is_none(chain: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,8 @@ def test_each_module_is_the_callers_own() -> None:
     program = partir.read(EXAMPLE)
     first, second = program.module(), program.module()
     assert first is not second
-    first.body.block.first_op.detach()
+    for op in list(first.body.block.ops):
+        op.detach()
     assert program.module().body.block.first_op is not None
 
 
@@ -95,11 +96,35 @@ def test_a_jax_function(function: Any) -> None:
     result.verify()
 
 
-def test_tactics_as_objects() -> None:
-    from partir.tactics import Batch, Megatron
+def test_shardings_are_what_jax_takes() -> None:
+    result = partir.partition(partir.read(EXAMPLE), MESH, [*TACTICS, "zero3(axis=batch)"])
+    assert result.shardings["batch/x"] == ("batch", None)
+    assert result.shardings["params/w0"] == ("batch", "model")
+    assert result.shardings["params/w1"] == (("model", "batch"), None)
+    assert result.shardings["result/1"] == ()
+    specs = {name: jax.sharding.PartitionSpec(*spec) for name, spec in result.shardings.items()}
+    mesh = jax.make_mesh((4, 2), ("batch", "model"))
+    for tensor in result.program.arguments:
+        sharding = jax.sharding.NamedSharding(mesh, specs[tensor.name])
+        local = next(
+            a
+            for a in result.plan.arguments
+            if result.plan.values[a].value == result.graph.argument(tensor.name).value
+        )
+        assert sharding.shard_shape(tensor.shape) == result.plan.values[local].shape
 
+
+def test_every_public_name_is_there() -> None:
+    for name in partir.__all__:
+        assert getattr(partir, name).__name__ == name
+    assert set(partir.__all__) <= set(dir(partir))
+    with pytest.raises(AttributeError, match="no attribute 'serach'"):
+        _ = partir.serach
+
+
+def test_tactics_as_objects() -> None:
     program = partir.read(EXAMPLE)
-    objects = partir.partition(program, MESH, [Batch("batch"), Megatron("model")])
+    objects = partir.partition(program, MESH, [partir.Batch("batch"), partir.Megatron("model")])
     texts = partir.partition(program, MESH, TACTICS)
     assert objects.shardings == texts.shardings
     assert [s.tactic for s in objects.steps] == [
