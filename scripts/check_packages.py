@@ -23,9 +23,7 @@ def faults(root: Path = ROOT) -> list[str]:
     ]
     folders: dict[str, str] = setup["package-dir"]
     listed: set[str] = set(setup["packages"])
-    found = [
-        f"in packages but not in package-dir: {p}" for p in listed - set(folders)
-    ]
+    found = [f"in packages but not in package-dir: {p}" for p in listed - set(folders)]
     found += [f"in package-dir but not in packages: {p}" for p in set(folders) - listed]
     rooms = {name: Path(folder) for name, folder in folders.items() if name.count(".") <= 1}
     for name, room in rooms.items():
