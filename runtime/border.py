@@ -82,7 +82,7 @@ def head(tile: Array, shape: Sequence[int]) -> Array:
 
 
 def _padded(tile: Array, shape: tuple[int, ...]) -> Array:
-    """The tile in its local shape; what is beyond its end is not a number, or as large as can be."""
+    """The tile in its local shape; beyond its end is not a number, or as large as can be."""
     if tile.shape == shape:
         return np.ascontiguousarray(tile).reshape(shape)  # which makes a scalar a vector
     integer = tile.dtype.kind in "iu"
