@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import NoReturn, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from .sdy_attrs import MeshAttr, ShardingAttr, ShardingPerValueAttr
-from .sdy_values import AxisRef, MeshValue, Sharding, axes_text
+from .sdy_attrs import MeshAttr, OpShardingRuleAttr, ShardingAttr, ShardingPerValueAttr
+from .sdy_values import AxisRef, MeshValue, Sharding, ShardingRule, axes_text, factor_text
 
 Fail = Callable[[str], NoReturn]
 
@@ -138,6 +138,8 @@ def check_sharding(
     mesh = mesh_of(op, sharding)
     if mesh is None:
         fail(f"unknown mesh: @{sharding.mesh}")
+    if isinstance(sharding.mesh, MeshValue):
+        check_mesh(mesh, fail)
     _check_rank(sharding, mesh, type_, fail)
     used: list[AxisRef] = []
     for dim in sharding.dims:
@@ -153,6 +155,12 @@ def check_sharding(
             fail(f"axis used twice: {axis}")
 
 
+def rank_of(type_: Attribute) -> int:
+    """How many dimensions a type has: none if it is no ranked tensor."""
+    tensor = isinstance(type_, TensorType)
+    return len(cast(TensorType[Attribute], type_).shape.data) if tensor else 0
+
+
 def _check_rank(sharding: Sharding, mesh: MeshValue, type_: Attribute | None, fail: Fail) -> None:
     if mesh.is_maximal or not mesh.axes:
         if sharding.axes_used():
@@ -160,7 +168,7 @@ def _check_rank(sharding: Sharding, mesh: MeshValue, type_: Attribute | None, fa
         if mesh.is_maximal:
             return
     if isinstance(type_, TensorType):
-        rank = len(cast(TensorType[Attribute], type_).shape.data)
+        rank = rank_of(cast(Attribute, type_))
         if sharding.rank != rank:
             fail(f"sharding must have rank {rank}, got: {sharding.rank}")
     elif type_ is not None and (sharding.rank or sharding.replicated or sharding.unreduced):
@@ -195,13 +203,38 @@ def check_sharding_attribute(op: Operation, attr: Attribute, fail: Fail = fail) 
         fail(f"sdy.sharding must be a sharding for each result, got: {attr}")
 
 
+def check_rule_attribute(op: Operation, attr: Attribute, fail: Fail = fail) -> None:
+    """Fails unless a `sdy.sharding_rule` maps every dimension of the op's tensors to factors."""
+    if not isinstance(attr, OpShardingRuleAttr):
+        fail(f"sdy.sharding_rule must be a rule, got: {attr}")
+    rule = attr.data
+    sides = (("operand", op.operands, rule.operands), ("result", op.results, rule.results))
+    for what, values, mappings in sides:
+        if len(mappings) != len(values):
+            fail(f"the rule must map {len(values)} {what}(s), got: {len(mappings)}")
+        for value, dims in zip(values, mappings, strict=True):
+            rank = rank_of(value.type)
+            if len(dims) != rank:
+                fail(f"the rule must map {rank} dimension(s) of {value.type}, got: {len(dims)}")
+            for dim in dims:
+                _check_factors(dim, rule, fail)
+
+
+def _check_factors(dim: tuple[int, ...], rule: ShardingRule, fail: Fail) -> None:
+    for factor in dim:
+        if factor >= len(rule.sizes):
+            fail(f"a factor must have a size, got: {factor_text(factor)}")
+        if len(dim) > 1 and rule.sizes[factor] == 1:
+            fail(f"a factor among others must not have size 1, got: {factor_text(factor)}")
+
+
 def check_function_shardings(function: FuncOp, fail: Fail = fail) -> None:
     """Fails unless the `sdy.sharding` of every argument and result of a function fits it."""
     type_ = function.function_type
     sides = ((function.arg_attrs, type_.inputs.data), (function.res_attrs, type_.outputs.data))
     for attrs, types in sides:
         for entry, value_type in zip(attrs.data if attrs is not None else (), types, strict=False):
-            attr = cast(DictionaryAttr, entry).data.get("sdy.sharding")
+            attr = entry.data.get("sdy.sharding")
             if isinstance(attr, ShardingAttr):
                 check_sharding(function, attr.data, value_type, fail)
             elif attr is not None:

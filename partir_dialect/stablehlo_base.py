@@ -63,7 +63,7 @@ from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from .quant import QuantizedType
-from .sdy_checks import check_sharding_attribute
+from .sdy_checks import check_rule_attribute, check_sharding_attribute
 
 DYNAMIC = -1
 """How a dimension of unknown size is written in a shape."""
@@ -239,6 +239,13 @@ def _properties_check(op_def: OpDef) -> _Check:
     return check
 
 
+_DISCARDABLE: dict[str, Callable[[HloOp, Attribute, Callable[[str], NoReturn]], None]] = {
+    "sdy.sharding": check_sharding_attribute,
+    "sdy.sharding_rule": check_rule_attribute,
+}
+"""Attributes that any op may have, and what checks them."""
+
+
 def _structure_check(op_def: OpDef) -> _Check:
     options = {type(option).__name__ for option in op_def.options}
     operands = _values_check("operand", op_def.operands, "SameVariadicOperandSize" in options)
@@ -253,9 +260,9 @@ def _structure_check(op_def: OpDef) -> _Check:
     def check(op: HloOp) -> None:
         operands(op)
         results(op)
-        sharding = op.attributes.get("sdy.sharding")
-        if sharding is not None:
-            check_sharding_attribute(op, sharding, op.fail)
+        for key, attr in op.attributes.items():
+            if key in _DISCARDABLE:
+                _DISCARDABLE[key](op, attr, op.fail)
         count = len(op.regions)
         if count < regions or (count > regions and not open_regions):
             op.fail(f"expected {regions} region(s), got: {count}")
