@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import NoReturn, cast
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnregisteredAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -171,6 +171,8 @@ def _check_rank(sharding: Sharding, mesh: MeshValue, type_: Attribute | None, fa
         rank = rank_of(cast(Attribute, type_))
         if sharding.rank != rank:
             fail(f"sharding must have rank {rank}, got: {sharding.rank}")
+    elif isinstance(type_, UnregisteredAttr):
+        return  # which may well be a tensor to others
     elif type_ is not None and (sharding.rank or sharding.replicated or sharding.unreduced):
         fail(f"what is no tensor has a sharding of rank 0, got: {sharding}")
 

@@ -62,7 +62,7 @@ from xdsl.irdl import (
 from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
-from .quant import QuantizedType
+from .quant import QuantizedType, UniformType
 from .sdy_checks import check_rule_attribute, check_sharding_attribute
 
 DYNAMIC = -1
@@ -358,13 +358,24 @@ def _bounds_fit(a: AnyTensor, b: AnyTensor) -> bool:
     return True
 
 
+def same_element(a: Attribute, b: Attribute) -> bool:
+    """Whether two element types are the same; of quantised ones the scales do not matter."""
+    if a is b or a == b:
+        return True
+    if not isinstance(a, UniformType) or not isinstance(b, UniformType):
+        return False
+    return (a.storage_text, a.expressed_text) == (b.storage_text, b.expressed_text)
+
+
 def same_type(a: Attribute, b: Attribute) -> bool:
     """Whether two types can be the same: equal up to sizes that one of them does not know."""
     if a is b or a == b:
         return True
     if not is_tensor(a) or not is_tensor(b):
         return _same_unranked(a, b)
-    if a.element_type != b.element_type or not same_shape(a.get_shape(), b.get_shape()):
+    if not same_element(a.element_type, b.element_type):
+        return False
+    if not same_shape(a.get_shape(), b.get_shape()):
         return False
     return (a.encoding is b.encoding) or _bounds_fit(a, b)
 

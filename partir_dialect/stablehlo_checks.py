@@ -32,6 +32,7 @@ from .stablehlo_base import (
     element_of,
     is_tensor,
     kind_of,
+    same_element,
     same_shape,
     same_size,
     same_type,
@@ -79,7 +80,7 @@ def check_result(
 ) -> None:
     """Fails unless the value can have this shape and has this element type."""
     check_shape(op, value, wanted, what)
-    if element_of(value) != element:
+    if not same_element(element_of(value), element):
         op.fail(f"{what} must have elements of {element}, got: {value.type}")
 
 
@@ -156,6 +157,8 @@ def promotes(narrow: Attribute, wide: Attribute) -> bool:
         return True
     kinds = kind_of(narrow), kind_of(wide)
     whole = {"pred", "int", "uint"}
+    if isinstance(narrow, UniformType) and isinstance(wide, UniformType):
+        return narrow.expressed_text == wide.expressed_text and bit_width(narrow) <= bit_width(wide)
     alike = kinds[0] == kinds[1] or (kinds[0] in whole and kinds[1] in whole)
     return alike and bit_width(narrow) <= bit_width(wide)
 
@@ -180,6 +183,8 @@ def padding_pairs(op: HloOp, padding: Attribute | None, rank: int) -> tuple[tupl
         op.fail(f"padding must be a table of integers, got: {padding}")
     padding = cast(DenseIntOrFPElementsAttr[IntegerType], padding)
     shape = padding.get_shape()
+    if tuple(shape) == (0, 2):  # as if there were none
+        return ((0, 0),) * rank
     if tuple(shape) != (rank, 2):
         op.fail(f"padding must have shape [{rank}, 2], got: {list(shape)}")
     values = dense_values(padding)
@@ -245,9 +250,9 @@ def window_of(
     rank = len(sizes)
     ones = (1,) * rank
     lists = {
-        "window_strides": values_of(strides, ones),
-        "base_dilations": values_of(base_dilations, ones),
-        "window_dilations": values_of(window_dilations, ones),
+        "window_strides": values_of(strides) or ones,
+        "base_dilations": values_of(base_dilations) or ones,
+        "window_dilations": values_of(window_dilations) or ones,
     }
     for name, values in (("window_dimensions", tuple(sizes)), *lists.items()):
         check_length(op, name, values, rank)
@@ -255,7 +260,7 @@ def window_of(
             unknown = value == DYNAMIC and name == "window_dimensions" and known is False
             if value <= 0 and not unknown:
                 op.fail(f"{name} must be positive, got: {value}")
-    check_length(op, "window_reversal", values_of(reversal, ones), rank)
+    check_length(op, "window_reversal", values_of(reversal) or ones, rank)
     pairs = padding if isinstance(padding, tuple) else padding_pairs(op, padding, rank)
     strides_, base, window = lists.values()
     return Window(tuple(sizes), strides_, pairs, base, window)

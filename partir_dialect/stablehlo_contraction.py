@@ -54,7 +54,7 @@ from .stablehlo_checks import (
     padding_pairs,
     window_of,
 )
-from .stablehlo_elementwise import FLOATS, REALS, check_kind, check_same_types
+from .stablehlo_elementwise import FLOATS, QUANT, REALS, check_kind, check_same_types
 
 
 def precisions(words: Sequence[str]) -> ArrayAttr[PrecisionAttr] | None:
@@ -470,7 +470,7 @@ class TriangularSolveOp(HloOp):
 
 def check_square(op: HloOp, value: SSAValue) -> None:
     """Fails unless the last two dimensions are square, of real or complex numbers."""
-    check_kind(op, value, REALS)
+    check_kind(op, value, REALS | QUANT)
     shape = shape_of(value)
     if len(shape) < 2 or not same_size(shape[-1], shape[-2]):
         op.fail(f"matrices must be square, got: {value.type}")
@@ -481,7 +481,7 @@ def check_batch_norm(
 ) -> None:
     """Fails unless the large values are alike and the others are one number for each feature."""
     first, dim = large[0], int_of(op.feature_index)
-    check_kind(op, first, FLOATS)
+    check_kind(op, first, FLOATS | QUANT)
     shape = shape_of(first)
     check_dim(op, "feature_index", dim, len(shape))
     for value in large[1:]:

@@ -31,6 +31,7 @@ from .stablehlo_base import (
     int_of,
     integers,
     kind_of,
+    same_element,
     same_shape,
     same_size,
     same_type,
@@ -78,7 +79,8 @@ class ConstantOp(HloOp):
     def verify_(self) -> None:
         value = self.value
         type_ = value.get_type() if isinstance(value, DenseIntOrFPElementsAttr) else None
-        if type_ is not None and not same_type(type_, self.output.type):
+        known = type_ is not None and kind_of(element_of(self.output)) != "quant"
+        if known and not same_type(type_, self.output.type):
             self.fail(f"result must be of type {type_}, got: {self.output.type}")
         check_static(self, self.output)
 
@@ -645,7 +647,7 @@ def check_broadcast(op: HloOp, operand: SSAValue, dims: Sequence[int], result: S
     shape, wide = shape_of(operand), shape_of(result)
     check_length(op, "broadcast_dimensions", dims, len(shape))
     check_dims(op, "broadcast_dimensions", dims, len(wide))
-    if element_of(operand) != element_of(result) and not is_quantized(operand, result):
+    if not same_element(element_of(operand), element_of(result)):
         op.fail(f"result must have elements of {element_of(operand)}, got: {result.type}")
     check_broadcast_sizes(op, shape, dims, wide)
 
@@ -659,14 +661,9 @@ def check_broadcast_sizes(
             op.fail(f"size {size} must be 1 or that of dimension {dim}, got: {wide[dim]}")
 
 
-def is_quantized(*values: SSAValue) -> bool:
-    """Whether all values have quantised elements (whose parameters are not compared)."""
-    return all(kind_of(element_of(value)) == "quant" for value in values)
-
-
 def check_count(op: HloOp, operand: SSAValue, result: SSAValue) -> None:
     """Fails unless operand and result have as many elements, of one type."""
-    if element_of(operand) != element_of(result) and not is_quantized(operand, result):
+    if not same_element(element_of(operand), element_of(result)):
         op.fail(f"result must have elements of {element_of(operand)}, got: {result.type}")
     counts = product(shape_of(operand)), product(shape_of(result))
     if not same_size(*counts):

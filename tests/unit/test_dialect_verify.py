@@ -245,7 +245,6 @@ STRICTER = {
     "torch_index_select": "MLIR checks nothing",
     "dynamic_iota": "one size for each dimension of the result",
     "dynamic_broadcast_in_dim": "one size for each dimension of the result",
-    "select_and_scatter": "MLIR takes an empty table for no padding",
     "all_gather": "a channel handle must be positive with global device numbers",
 }
 CUT = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}'
@@ -384,6 +383,19 @@ def test_odd_types_are_faults_and_not_crashes() -> None:
         for new in with_odd_types(line):
             faults += fault_of(module_of(name, new)) is not None  # raises whatever is no fault
     assert faults > 3000
+
+
+def test_quantised_elements_may_differ_in_their_scale() -> None:
+    """As the specification has it; jaxlib does not register the types."""
+    first, second = (
+        "tensor<4x!quant.uniform<i8:f32, 0.5:3>>",
+        "tensor<4x!quant.uniform<i8:f32, 2.0>>",
+    )
+    other = "tensor<4x!quant.uniform<i16:f32, 0.5:3>>"
+    assert fault_of(module_of("add", f"({first}, {second}) -> {first}")) is None
+    assert fault_of(module_of("reshape", f"({first}) -> {second}")) is None
+    assert fault_of(module_of("and", f"({first}, {first}) -> {first}")) is not None
+    assert fault_of(module_of("add", f"({first}, {other}) -> {first}")) is not None
 
 
 def test_structure_is_checked_too() -> None:
