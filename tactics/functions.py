@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import cast
 
+from ..engine.state import ANY
 from ..partir_dialect.errors import TacticError
 from .names import compile_pattern
 from .signature import Formal, Signature
@@ -116,6 +117,15 @@ def tiled(world: World, arguments: Arguments) -> Value:
 
 
 @_function(_X, _AXIS)
+def pinned(world: World, arguments: Arguments) -> Value:
+    """Whether an earlier `replicate` keeps the argument whole along the axis."""
+    state, graph = world.session.state, world.graph
+    slot = graph.slots[graph.producer[_one(arguments).value][0]]
+    atoms = world.session.atoms[_axis(arguments).name]
+    return all(state.entry[state.axes.index(atom)][slot] == ANY for atom in atoms)
+
+
+@_function(_X, _AXIS)
 def free_dim(world: World, arguments: Arguments) -> Value:
     """The first dimension whose local size, after the statements so far, divides by the axis; none
     if there is no such dimension."""
@@ -150,6 +160,18 @@ def sums(world: World, arguments: Arguments) -> Value:
     plan has an all_reduce for."""
     axis = _axis(arguments).name
     return world.summed(axis)
+
+
+@_function()
+def experts(world: World, arguments: Arguments) -> Value:
+    """The weights that have one matrix for each expert: rows of (weight, expert dimension)."""
+    return [(world.named[a], dim) for a, dim in world.structure.experts()]
+
+
+@_function()
+def expert_borders(world: World, arguments: Arguments) -> Value:
+    """The values by which data gets to the experts and leaves them, forward and backward."""
+    return [world.match(value) for value in world.structure.expert_borders()]
 
 
 @_function(_AXIS)

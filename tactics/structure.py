@@ -258,6 +258,69 @@ class Structure:
                     found[argument, dim] = None
         return tuple(found)
 
+    def experts(self) -> tuple[tuple[int, int], ...]:
+        """(argument, dimension) of the weights that have a matrix for each expert: a dimension that
+        the first product shares with the activation, as batched products do."""
+        found: dict[tuple[int, int], None] = {}
+        for argument, op in self.first_products.items():
+            shape = self.graph.op_shapes[op]
+            rank = len(self.graph.shapes[self.graph.arguments[argument].value])
+            for dim in range(rank) if self.forward[op] else ():
+                for user, k, factor in self._through_shapes(argument, dim):
+                    shared = any(k2 != k for k2, _ in shape.where_in[factor])
+                    if user == op and shared and shape.where_out[factor]:
+                        found[argument, dim] = None
+        return tuple(found)
+
+    def expert_borders(self) -> tuple[int, ...]:
+        """The values, forward and backward, by which data gets to the experts (dispatch) and leaves
+        them (combine).
+
+        Inside, every product keeps the experts apart: their dimension is a batch dimension of it.
+        """
+        graph = self.graph
+        inside = self._inside_experts()
+        border: dict[int, None] = {}
+        for value, dim in inside:
+            for op, k in graph.uses[value]:
+                if graph.kinds[op] not in PRODUCTS:
+                    continue
+                other, d = self._partner(op, k, dim)
+                if other < 0:
+                    border[value] = None
+                elif (other, d) not in inside and self.weight_of(other) < 0:
+                    border[other] = None
+        return tuple(border)
+
+    def _partner(self, op: int, k: int, dim: int) -> tuple[int, int]:
+        """The other operand of a product and its dimension batched with `dim`, or -1, -1."""
+        shape = self.graph.op_shapes[op]
+        for factor in shape.inputs[k][dim]:
+            for k2, d2 in shape.where_in[factor]:
+                if k2 != k and shape.where_out[factor]:
+                    return self.graph.operands[op][k2], d2
+        return -1, -1
+
+    def _inside_experts(self) -> dict[tuple[int, int], None]:
+        """(value, dimension) of all that the experts' weights reach along their own dimension."""
+        graph = self.graph
+        found = {(graph.arguments[a].value, dim): None for a, dim in self.experts()}
+        frontier = list(found)
+        while frontier:
+            value, dim = frontier.pop()
+            for op, k in graph.uses[value]:
+                shape = graph.op_shapes[op]
+                if k >= len(shape.inputs) or len(shape.inputs[k][dim]) != 1:
+                    continue
+                if graph.kinds[op] in PRODUCTS and self._partner(op, k, dim)[0] < 0:
+                    continue
+                for r, d in shape.where_out[shape.inputs[k][dim][0]]:
+                    place = (graph.results[op][r], d)
+                    if place not in found:
+                        found[place] = None
+                        frontier.append(place)
+        return found
+
     def _is_lookup(self, op: int, k: int, factor: int) -> bool:
         graph = self.graph
         return (

@@ -163,6 +163,13 @@ class World:
             raise TacticError(f"no {kind} uses {', '.join(str(m) for m in using)}", span=span)
         return [Match(value, name) for value, name in sorted(names.items())]
 
+    def match(self, value: int) -> Match:
+        """A value of the program, called by its name or by the scope and kind of its op."""
+        if value in self.argument_of:
+            return self.named[self.argument_of[value]]
+        op, _ = self.graph.producer[value]
+        return Match(value, f"{self.scopes[op]}:{self.graph.kinds[op]}")
+
     def summed(self, axis: str) -> list[Match]:
         """The values of which the present plan has an all_reduce over the whole axis."""
         state = self.session.state
@@ -172,9 +179,7 @@ class World:
         for reshard in plan.reshards:
             if reshard.kind == "all_reduce" and atoms <= set(reshard.move.group):
                 value = plan.values[reshard.source].value
-                op, _ = self.graph.producer[value]
-                name = f"{self.scopes[op]}:{self.graph.kinds[op]}"
-                found.setdefault(value, Match(value, name))
+                found.setdefault(value, self.match(value))
         return list(found.values())
 
     # --- facts and quantities -------------------------------------------------------------------
