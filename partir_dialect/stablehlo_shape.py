@@ -57,6 +57,12 @@ from .stablehlo_elementwise import INTS, QUANT, REALS, check_kind, check_same_ty
 AnyDense = DenseIntOrFPElementsAttr[IntegerType | IndexType | AnyFloat]
 
 
+def type_of(value: Attribute) -> Attribute | None:
+    """The type of a constant's value, however it is stored; None if it has none."""
+    type_ = getattr(value, "type", None)
+    return type_ if isinstance(type_, Attribute) else None
+
+
 @hlo_op
 class ConstantOp(HloOp):
     """A tensor that is known. A splat of any shape holds one element.
@@ -77,10 +83,8 @@ class ConstantOp(HloOp):
         super().__init__(result_types=[result_type], properties={"value": value})
 
     def verify_(self) -> None:
-        value = self.value
-        type_ = value.get_type() if isinstance(value, DenseIntOrFPElementsAttr) else None
-        known = type_ is not None and kind_of(element_of(self.output)) != "quant"
-        if known and not same_type(type_, self.output.type):
+        type_, quantised = type_of(self.value), kind_of(element_of(self.output)) == "quant"
+        if type_ is not None and not quantised and not same_type(type_, self.output.type):
             self.fail(f"result must be of type {type_}, got: {self.output.type}")
         check_static(self, self.output)
 
