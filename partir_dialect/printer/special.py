@@ -231,9 +231,8 @@ def while_(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     for argument, name in zip(body.args, names, strict=True):
         of[id(argument)] = name
     printer.begin(op, indent)
-    carries = ", ".join(
-        f"{name} = {printer.names.ahead(value)}" for name, value in zip(names, op.operands, strict=True)
-    )
+    values = map(printer.names.ahead, op.operands)
+    carries = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
     types = printer.writer.list([value.type for value in op.operands])
     printer.lines[-1] += f"({carries})" + (f" : {types}" if types else "")
     if printer.with_locations:

@@ -51,16 +51,16 @@ from .dense import (
 from .scanner import Scanner, unescape
 from .types import TypeReader
 
-_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*(?:[eE][-+]?\d+)?)?)(?![\w$])")
-_SYMBOL = re.compile(r'@(?:([A-Za-z_][\w$.-]*)|"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)")')
-_KEY = re.compile(r'[A-Za-z_][\w$.-]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"')
-_SIGIL_NAME = re.compile(r"#([A-Za-z_][\w$]*(?:\.[\w$-]+)*|\d+)")
-_STRING_START = re.compile(r'"')
-_HANDLE = re.compile(r'[A-Za-z_][\w$.-]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"')
-_ALIAS = re.compile(r"^[ \t]*([#!])([A-Za-z_][\w$.-]*|\d+)[ \t]*=(?!=)", re.MULTILINE)
-_LOCATION_TEXT = re.compile(r"loc\((#[\w$.-]+|unknown)\)")
+_NUMBER = re.compile(r"(?a)-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*(?:[eE][-+]?\d+)?)?)(?![\w$])")
+_SYMBOL = re.compile(r'(?a)@(?:([A-Za-z_][\w$.-]*)|"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)")')
+_KEY = re.compile(r'(?a)[A-Za-z_][\w$.-]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"')
+_SIGIL_NAME = re.compile(r"(?a)#([A-Za-z_][\w$]*(?:\.[\w$-]+)*|\d+)")
+_STRING_START = re.compile(r'(?a)"')
+_HANDLE = re.compile(r'(?a)[A-Za-z_][\w$.-]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"')
+_ALIAS = re.compile(r"(?a)^[ \t]*([#!])([A-Za-z_][\w$.-]*|\d+)[ \t]*=(?!=)", re.MULTILINE)
+_LOCATION_TEXT = re.compile(r"(?a)loc\((#[\w$.-]+|unknown)\)")
 _QUICK_ALIAS = re.compile(
-    r'(#[A-Za-z_]\w*) = loc\((?:"(?P<name>[^"\\\n]*)"'
+    r'(?a)(#[A-Za-z_]\w*) = loc\((?:"(?P<name>[^"\\\n]*)"'
     r"(?:\((?P<inner>#[A-Za-z_]\w*)\)"
     r"|:(?P<line>\d{1,9}):(?P<column>\d{1,9})(?: to (?P<last>\d{0,9}):(?P<end>\d{1,9}))?)?"
     r"|callsite\((?P<callee>#[A-Za-z_]\w*) at (?P<caller>#[A-Za-z_]\w*)\))\)[ \t]*\r?$",
@@ -68,8 +68,8 @@ _QUICK_ALIAS = re.compile(
 )
 """An alias of a location as MLIR prints nearly all of them."""
 _LONGEST_CHAIN = 200
-_BLOB = re.compile(r'"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
-_STRUCTURAL_TYPES = re.compile(r"[A-Za-z(!]")
+_BLOB = re.compile(r'(?a)"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
+_STRUCTURAL_TYPES = re.compile(r"(?a)[A-Za-z(!]")
 _FLOATS = set(FLOAT_TYPES.values())
 
 
@@ -147,7 +147,7 @@ class AttributeReader(TypeReader):
     def alias_definition(self) -> tuple[str, Attribute]:
         """`#name = attribute` or `!name = type`."""
         self.skip()
-        key = self.need(re.compile(r"[#!](?:[A-Za-z_][\w$.-]*|\d+)"), "an alias")[0]
+        key = self.need(re.compile(r"(?a)[#!](?:[A-Za-z_][\w$.-]*|\d+)"), "an alias")[0]
         if "." in key:
             self.fail(f"alias name cannot hold a dot, got: {key}", self.pos - len(key))
         self.expect("=")
@@ -284,7 +284,7 @@ class AttributeReader(TypeReader):
         element = self.type_()
         texts: list[str] = []
         if self.accept(":"):
-            word = re.compile(r"-?[\w.]+(?:[eE][-+]?\d+)?")
+            word = re.compile(r"(?a)-?[\w.]+(?:[eE][-+]?\d+)?")
             texts = self.comma_list(">", lambda: self.need(word, "a number")[0])
         else:
             self.expect(">", "at the end of an array")

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 # pyright: reportPrivateUsage=false
 
 _TYPE_START = re.compile(
-    r"!|\(|(?:tensor|vector|memref|complex|tuple|index|none|[su]?i\d+|b?t?f\d\w*)\b"
+    r"(?a)!|\(|(?:tensor|vector|memref|complex|tuple|index|none|[su]?i\d+|b?t?f\d\w*)\b"
 )
-_ATTRIBUTE_START = re.compile(r"[\[{\"@#!\d-]|(?:array|dense|true|false|unit|affine_map|loc)\b")
+_ATTRIBUTE_START = re.compile(r"(?a)[\[{\"@#!\d-]|(?:array|dense|true|false|unit|affine_map|loc)\b")
 
 
 class BridgeParser(Parser):
@@ -95,7 +95,7 @@ class BridgeParser(Parser):
 
     def parse_optional_successor(self) -> Block | None:
         reader = self._ours()
-        label = reader.match(re.compile(r"\^[\w$.-]+"))
+        label = reader.match(re.compile(r"(?a)\^[\w$.-]+"))
         if label is None:
             return None
         return self._back(reader.successor(label[0], label.start()))

@@ -20,11 +20,11 @@ from ..errors import PartirError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_PAIR = re.compile(r"\(([^(),\[\]]*),([^(),\[\]]*)\)")
-_VALUE = re.compile(r"[^\[\],]+")
-_FLOAT = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?\Z")
-_HEX = re.compile(r"-?0x[0-9a-fA-F]+\Z")
-_INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)\Z")
+_PAIR = re.compile(r"(?a)\(([^(),\[\]]*),([^(),\[\]]*)\)")
+_VALUE = re.compile(r"(?a)[^\[\],]+")
+_FLOAT = re.compile(r"(?a)[-+]?\d+\.\d*(?:[eE][-+]?\d+)?\Z")
+_HEX = re.compile(r"(?a)-?0x[0-9a-fA-F]+\Z")
+_INTEGER = re.compile(r"(?a)-?(?:0x[0-9a-fA-F]+|\d+)\Z")
 _BOOLS = {"true": 1, "false": 0}
 _FLOATS = set(FLOAT_TYPES.values())
 

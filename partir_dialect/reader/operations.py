@@ -25,13 +25,13 @@ from .values import Use, ValueReader, region_of
 # pyright: reportPrivateUsage=false
 
 _LONGEST_TEMPLATE = 4_000
-_VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
-_RESULT_NAME = re.compile(r"(%[\w$.-]+)(?:[ \t]*:[ \t]*(\d+))?")
-_LABEL = re.compile(r"\^[\w$.-]+")
-_OP_NAME = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
-_QUOTED_NAME = re.compile(r'"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
-_NAMES = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
-_LINE = re.compile(rf"[ \t\r\n]*([%\"A-Za-z][^\n]{{0,{_LONGEST_TEMPLATE}}})$", re.MULTILINE)
+_VALUE_NAME = re.compile(r"(?a)%[\w$.-]+(?:#\d+)?")
+_RESULT_NAME = re.compile(r"(?a)(%[\w$.-]+)(?:[ \t]*:[ \t]*(\d+))?")
+_LABEL = re.compile(r"(?a)\^[\w$.-]+")
+_OP_NAME = re.compile(r"(?a)[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
+_QUOTED_NAME = re.compile(r'(?a)"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
+_NAMES = re.compile(r"(?a)(%[\w$.-]+(?:#\d+)?)")
+_LINE = re.compile(rf"(?a)[ \t\r\n]*([%\"A-Za-z][^\n]{{0,{_LONGEST_TEMPLATE}}})$", re.MULTILINE)
 _ENDS = frozenset(("}", "^", "", "#", "!", "{"))
 """With what no op begins: the block is at its end."""
 _MAX_RESULTS = 100_000
@@ -192,7 +192,7 @@ class OperationReader(ValueReader):
         last, has_location, place = parts[-1].rpartition(" loc(")
         if has_location:
             parts[-1] = last
-        template = self._templates.get("%".join(parts[::2]))
+        template = self._templates.get("\n".join(parts[::2]))
         if template is None:
             return None
         location = None
@@ -246,7 +246,7 @@ class OperationReader(ValueReader):
             (rank[at], type_)
             for (_, at), type_ in zip(draft.operands, draft.operand_types, strict=True)
         ]
-        self._templates["%".join(parts[::2])] = Template(type(op), operands, op, tuple(counts))
+        self._templates["\n".join(parts[::2])] = Template(type(op), operands, op, tuple(counts))
 
     # Statements
 

@@ -37,7 +37,7 @@ from ..formats import (
 )
 from .operations import Draft, OperationReader
 
-_EXMY = re.compile(r"e(\d+)m(\d+)")
+_EXMY = re.compile(r"(?a)e(\d+)m(\d+)")
 
 
 class PrettyReader(OperationReader):

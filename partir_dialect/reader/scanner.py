@@ -12,13 +12,13 @@ from typing import NoReturn, TypeVar
 
 from ..errors import ReadError, Span
 
-_SKIP = re.compile(r"[ \t\r\n]*(?://[^\n]*[ \t\r\n]*)*")
-_WORD = re.compile(r"[A-Za-z_][\w$.]*")
-_PLAIN_WORD = re.compile(r"[A-Za-z_][\w$]*")
-_INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)")
-_STRING = re.compile(r'"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
+_SKIP = re.compile(r"(?a)[ \t\r\n]*(?://[^\n]*[ \t\r\n]*)*")
+_WORD = re.compile(r"(?a)[A-Za-z_][\w$.]*")
+_PLAIN_WORD = re.compile(r"(?a)[A-Za-z_][\w$]*")
+_INTEGER = re.compile(r"(?a)-?(?:0x[0-9a-fA-F]+|\d+)")
+_STRING = re.compile(r'(?a)"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
 _ESCAPE = re.compile(rb'\\(?:([0-9a-fA-F]{2})|([nt"\\]))')
-_BRACKETS = re.compile(r'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|->|[<>()\[\]{}"]')
+_BRACKETS = re.compile(r'(?a)"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|->|[<>()\[\]{}"]')
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
 _NAMED = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
 _MAX_DEPTH = 96
@@ -64,7 +64,7 @@ class Scanner:
         self.skip()
         if self.pos >= len(self.text):
             return "end of text"
-        match = re.compile(r'[%@#!^]?[\w$.-]+|"[^"\n]{0,40}"?|->|\S').match(self.text, self.pos)
+        match = re.compile(r'(?a)[%@#!^]?[\w$.-]+|"[^"\n]{0,40}"?|->|\S').match(self.text, self.pos)
         return match[0][:60] if match else self.text[self.pos]
 
     def nested(self, parse: Callable[[], _T]) -> _T:

@@ -27,8 +27,8 @@ from xdsl.ir import Attribute, Block, Region
 from .operations import Argument, Draft
 from .pretty import PrettyReader
 
-_FLAG = re.compile(r"(?:true|false|0|1)\b")
-_CONV_DIMENSION = re.compile(r"[a-z]|\d+|\?")
+_FLAG = re.compile(r"(?a)(?:true|false|0|1)\b")
+_CONV_DIMENSION = re.compile(r"(?a)[a-z]|\d+|\?")
 
 
 def module(reader: PrettyReader, draft: Draft) -> None:

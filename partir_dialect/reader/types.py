@@ -34,17 +34,17 @@ from ..dtypes import FLOAT_TYPES
 from .scanner import Scanner
 
 # A type without nested brackets, or with one pair: what nearly all types are.
-_QUICK = re.compile(r"(?:tensor|complex|vector)<[^<>()\[\]{}\"]*(?:<[^<>()\[\]{}\"]*>)?>")
-_BARE = re.compile(r"[A-Za-z]\w*")
-_INTEGER = re.compile(r"(s|u)?i([1-9]\d{0,7})\Z")
-_DIMENSION = re.compile(r"(\d+|\?)\s*x\s*")
-_DIALECT_SYMBOL = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
+_QUICK = re.compile(r"(?a)(?:tensor|complex|vector)<[^<>()\[\]{}\"]*(?:<[^<>()\[\]{}\"]*>)?>")
+_BARE = re.compile(r"(?a)[A-Za-z]\w*")
+_INTEGER = re.compile(r"(?a)(s|u)?i([1-9]\d{0,7})\Z")
+_DIMENSION = re.compile(r"(?a)(\d+|\?)\s*x\s*")
+_DIALECT_SYMBOL = re.compile(r"(?a)[A-Za-z_][\w$]*(?:\.[\w$-]+)*")
 _SIGNS = {None: Signedness.SIGNLESS, "s": Signedness.SIGNED, "u": Signedness.UNSIGNED}
 CLOSED_DIALECTS = frozenset(("builtin", "chlo", "func", "partir", "quant", "sdy", "stablehlo"))
 """Dialects in which an unknown name is a mistake."""
 _OTHER_SPELLINGS = (
-    (re.compile(r"(#stablehlo\.\w+<.*),(\s*>)\Z", re.DOTALL), r"\1\2"),
-    (re.compile(r"(?<=[\[,])(\s*)#sdy\.sharding(?=<)"), r"\1"),
+    (re.compile(r"(?a)(#stablehlo\.\w+<.*),(\s*>)\Z", re.DOTALL), r"\1\2"),
+    (re.compile(r"(?a)(?<=[\[,])(\s*)#sdy\.sharding(?=<)"), r"\1"),
 )
 """What MLIR also reads: a comma after a struct's last field, a list of whole shardings."""
 _MAX_DIMENSION = (1 << 63) - 1

@@ -31,8 +31,9 @@ class Scope:
     def __init__(self) -> None:
         self.values: dict[str, SSAValue] = {}
         self.defined: list[str] = []
-        self.forward: dict[str, tuple[ForwardValue, int, tuple[int, ...]]] = {}
-        self.path: list[int] = []
+        self.forward: dict[str, tuple[ForwardValue, int, tuple[tuple[int, int], ...]]] = {}
+        self.path: list[tuple[int, int]] = []  # (region, block) from the outside in
+        self.regions: list[int] = []
         self.blocks: list[dict[str, tuple[Block, int, bool]]] = []
 
 
@@ -89,8 +90,11 @@ class ValueReader(AttributeReader):
         if waiting is None:
             return
         forward, at, path = waiting
-        if self.scope.path and self.scope.path[-1] in path:
+        here = self.scope.path[-1]
+        if here in path:
             self.fail(f"value is used before its definition, got: {name}", at)
+        if all(region != here[0] for region, _ in path):
+            self.fail(f"value is used outside the region that defines it, got: {name}", at)
         if forward.type != value.type:
             self.fail(f"{name} has type {value.type}, but is used with type {forward.type}", at)
         forward.replace_all_uses_with(value)
@@ -133,6 +137,8 @@ class ValueReader(AttributeReader):
             )
 
     def enter_region(self) -> int:
+        self._serial += 1
+        self.scope.regions.append(self._serial)
         self.scope.blocks.append({})
         return len(self.scope.defined)
 
@@ -144,10 +150,11 @@ class ValueReader(AttributeReader):
         for name in self.scope.defined[mark:]:
             del self.scope.values[name]
         del self.scope.defined[mark:]
+        self.scope.regions.pop()
 
     def enter_block(self) -> None:
         self._serial += 1
-        self.scope.path.append(self._serial)
+        self.scope.path.append((self.scope.regions[-1], self._serial))
 
     def leave_block(self) -> None:
         self.scope.path.pop()

@@ -43,6 +43,9 @@ def _fault(op: Operation) -> str | None:
         for block in region.blocks:
             if (fault := _block_fault(op, region, block)) is not None:
                 return fault
+        several = region.blocks.first is not region.blocks.last
+        if several and (fault := _dominance_fault(region)) is not None:
+            return fault
     return None
 
 
@@ -59,6 +62,39 @@ def _block_fault(op: Operation, region: Region, block: Block) -> str | None:
             return f"an op that branches must be the last of its block, got: {op_name(inner)}"
         if any(successor.parent is not region for successor in inner.successors):
             return f"an op branches to a block of another region, got: {op_name(inner)}"
+    return None
+
+
+def _dominators(region: Region) -> dict[Block, set[Block]]:
+    """For each block the blocks through which every way from the entry to it goes."""
+    blocks = list(region.blocks)
+    before: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block in blocks:
+        for successor in block.last_op.successors if block.last_op else ():
+            before[successor].append(block)
+    through = {block: set(blocks) for block in blocks}
+    through[blocks[0]] = {blocks[0]}
+    changed = True
+    while changed:
+        changed = False
+        for block in blocks[1:]:
+            ways = [through[source] for source in before[block]]
+            now = {block, *(set[Block].intersection(*ways) if ways else set(blocks))}
+            changed |= now != through[block]
+            through[block] = now
+    return through
+
+
+def _dominance_fault(region: Region) -> str | None:
+    """Whether some op uses a value of a block that need not have run before it."""
+    through = _dominators(region)
+    for block in region.blocks:
+        for op in block.walk():
+            for operand in op.operands:
+                owner = operand.owner
+                source = owner if isinstance(owner, Block) else owner.parent
+                if source in through and source not in through[block]:
+                    return f"an operand need not have been computed before: {op_name(op)}"
     return None
 
 
