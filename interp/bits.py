@@ -129,6 +129,13 @@ def _rng_bit_generator(op: Operation, context: Context) -> Kernel:
     return kernel
 
 
+@implements("stablehlo.rng")
+def _rng(op: Operation, context: Context) -> Kernel:
+    raise InterpreterError(
+        "which numbers stablehlo.rng gives is not defined, so none can be verified"
+    )
+
+
 def _generate(
     algorithm: str, state: Array, shape: Sequence[int], width: int
 ) -> tuple[Array, Array]:

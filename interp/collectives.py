@@ -167,6 +167,8 @@ def _all_to_all(op: Operation, compiler: Compiler) -> Exchange:
 
 @communicates("stablehlo.collective_broadcast")
 def _collective_broadcast(op: Operation, compiler: Compiler) -> Exchange:
+    if find(op, "has_dynamic_root") is not None:
+        raise InterpreterError(f"{op.name} with a root that is an operand is not supported")
     groups, devices = _groups(op, compiler), compiler.program.devices
     inner = per_group(op, groups, devices, lambda members: shared(members[0], len(members)))
     members = {device for group in groups for device in group}

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -24,6 +24,9 @@ from .bodies import Body
 from .faults import InterpreterError
 from .numbers import is_float
 from .registry import COMMUNICATION, CONTROL, KERNELS, Kernel
+
+if TYPE_CHECKING:
+    from .grid import Grid
 
 Column = list[Any]
 Frame = list[Any]
@@ -95,12 +98,14 @@ class Program:
         *,
         devices: int = 1,
         mesh: Mesh | None = None,
+        grid: Grid | None = None,
         reference: bool = False,
         observe: Observer | None = None,
     ) -> None:
         self.module = module
         self.devices = devices
         self.mesh = mesh
+        self.grid = grid
         self.reference = reference
         self.observe = observe
         self.symbols = {
@@ -132,7 +137,7 @@ class Program:
         """The function `name`, ready to run."""
         if name not in self._functions:
             compiler = Compiler(self)
-            code = compiler.block(self.symbol(name).body.block)
+            code = compiler.region(self.symbol(name).body)
             self._functions[name] = Function(code, compiler.size)
         return self._functions[name]
 
@@ -158,12 +163,17 @@ def execute(code: Code, frame: Frame, lanes: Lanes) -> None:
             frame[slot] = None
 
 
+def name_of(op: Operation) -> str:
+    """The name of an op as it is written, also of one that no dialect knows."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) and op.op_name else op.name
+
+
 def _note(error: Exception, op: Operation) -> None:
     """Says once, where the error comes by first, at which op it happened."""
     if getattr(error, "__notes__", None):
         return
     place = location_text(op.location)
-    where = f"{op.name}{f' at {place}' if place else ''}"
+    where = f"{name_of(op)}{f' at {place}' if place else ''}"
     error.add_note(f"while interpreting {where}")
     if isinstance(error, InterpreterError):
         error.message = f"{error.message}, in {where}"
@@ -214,6 +224,8 @@ class Compiler:
 
     def region(self, region: Region) -> Code:
         """The only block of a region ready to run."""
+        if len(region.blocks) != 1:
+            raise InterpreterError(f"a region of one block is needed, got: {len(region.blocks)}")
         return self.block(region.block)
 
     def step(self, op: Operation) -> Step:
@@ -226,7 +238,7 @@ class Compiler:
         return Step(op, self._observed(run, op) if self.program.observe else run)
 
     def _run(self, op: Operation) -> Run:
-        name = op.name
+        name = name_of(op)
         operands = [self.slot(value) for value in op.operands]
         results = [self.slot(value) for value in op.results]
         if name in CONTROL:

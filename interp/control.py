@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from .attributes import text
+from .attributes import find, integer, integers, operand_shape, text
 from .compiler import Code, Column, Compiler, Frame, Lanes, Run, execute
 from .registry import controls
 
@@ -96,6 +96,50 @@ def _case(op: Operation, compiler: Compiler) -> Run:
             frame[slot] = column
 
     return run
+
+
+@controls("chlo.scan")
+def _scan(op: Operation, compiler: Compiler) -> Run:
+    code = compiler.region(op.regions[0])
+    dimension, backward = integer(op, "dimension"), find(op, "is_reverse") is not None
+    backward = backward and bool(integer(op, "is_reverse"))
+    carries = len(op.operands) - _inputs_of_scan(op)
+    inputs = [compiler.slot(value) for value in op.operands[: len(op.operands) - carries]]
+    inits = [compiler.slot(value) for value in op.operands[len(op.operands) - carries :]]
+    results = [compiler.slot(value) for value in op.results]
+    outputs = len(results) - carries
+    count = operand_shape(op, 0)[dimension]
+
+    def run(frame: Frame, lanes: Lanes) -> None:
+        state: list[Column] = [list(frame[slot]) for slot in inits]
+        rounds: list[list[Column]] = []
+        for k in reversed(range(count)) if backward else range(count):
+            slices = [[_at(a, dimension, k) for a in frame[slot]] for slot in inputs]
+            _bind(frame, code.arguments, [*slices, *state])
+            execute(code, frame, lanes)
+            values: list[Column] = [frame[slot] for slot in code.returns]
+            rounds.append(values[:outputs])
+            state = values[outputs:]
+        if backward:
+            rounds.reverse()
+        for k, slot in enumerate(results[:outputs]):
+            column: Column = [None] * compiler.program.devices
+            for lane in lanes:
+                column[lane] = np.stack([r[k][lane] for r in rounds], axis=dimension)
+            frame[slot] = column
+        for slot, column in zip(results[outputs:], state, strict=True):
+            frame[slot] = column
+
+    return run
+
+
+def _inputs_of_scan(op: Operation) -> int:
+    """How many operands are scanned over; the others begin the carries."""
+    return integers(op, "operandSegmentSizes")[0]
+
+
+def _at(a: Any, dimension: int, index: int) -> Any:
+    return None if a is None else np.take(a, index, axis=dimension)
 
 
 def _branch(code: Code, frame: Frame, lanes: Lanes) -> list[Column]:

@@ -24,6 +24,34 @@ def _cbrt(a: Array) -> Array:
     return np.power(a, a.dtype.type(1 / 3)) if a.dtype.kind == "c" else np.cbrt(a)
 
 
+def _exp(a: Array) -> Array:
+    """exp(x)·(cos y + i·sin y), also for infinite x; in two factors, so that it overflows late."""
+    if a.dtype.kind != "c":
+        return np.exp(a)
+    half: Array = np.exp(np.real(a) / 2)
+    angle = np.asarray(np.imag(a))
+    result = np.empty(a.shape, a.dtype)
+    result.real = half * np.cos(angle) * half
+    result.imag = np.where(angle == 0, angle, half * np.sin(angle) * half)
+    return result
+
+
+def _log1p(a: Array) -> Array:
+    if a.dtype.kind != "c":
+        return np.log1p(a)
+    x, y = np.asarray(np.real(a)), np.asarray(np.imag(a))
+    result = np.log(a + a.dtype.type(1))
+    small = np.abs(a) < 0.5  # there log |1 + a| is near 0
+    result.real = np.where(small, np.log1p(x * (2 + x) + y * y) / 2, np.real(result))
+    return result
+
+
+def _atan2(a: Array, b: Array) -> Array:
+    if a.dtype.kind != "c":
+        return np.arctan2(a, b)
+    return (-1j * np.log((b + 1j * a) / np.sqrt(b * b + a * a))).astype(a.dtype)
+
+
 def _sign(a: Array) -> Array:
     if a.dtype.kind == "c":
         size = np.abs(a)
@@ -75,10 +103,10 @@ UNARY: dict[str, Function] = {
     "stablehlo.sine": np.sin,
     "stablehlo.tan": np.tan,
     "stablehlo.tanh": np.tanh,
-    "stablehlo.exponential": np.exp,
+    "stablehlo.exponential": _exp,
     "stablehlo.exponential_minus_one": np.expm1,
     "stablehlo.log": np.log,
-    "stablehlo.log_plus_one": np.log1p,
+    "stablehlo.log_plus_one": _log1p,
     "stablehlo.logistic": _logistic,
     "stablehlo.sqrt": np.sqrt,
     "stablehlo.rsqrt": _rsqrt,
@@ -114,7 +142,7 @@ BINARY: dict[str, Function] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
-    "atan2": np.arctan2,
+    "atan2": _atan2,
     "shift_left": numbers.shift_left,
     "shift_right_arithmetic": numbers.shift_right_arithmetic,
 }

@@ -60,7 +60,9 @@ _NUMBERED = ("stablehlo.partition_id",)
 
 
 def grid_of(program: Program) -> Grid:
-    """The grid of a module on `program.devices` devices."""
+    """The grid of a program: as it is told, as the module says, or as its collectives need it."""
+    if program.grid is not None:
+        return program.grid
     module, devices = program.module, program.devices
     replicas = _count(module, "mhlo.num_replicas")
     partitions = _count(module, "mhlo.num_partitions")
@@ -116,7 +118,7 @@ def _flattened(op: Operation, rows: list[list[int]], grid: Grid) -> Groups:
         ]
     rows = rows or [list(range(grid.replicas))]  # cross-replica and partition
     return [
-        tuple(grid.device(n, partition) for n in row for partition in range(grid.partitions))
+        tuple(grid.device(n, partition) for partition in range(grid.partitions) for n in row)
         for row in rows
     ]
 

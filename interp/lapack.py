@@ -61,6 +61,18 @@ def _identity(op: Operation, context: Context) -> Kernel:
     return kernel
 
 
+@implements_call("shape_assertion")
+def _shape_assertion(op: Operation, context: Context) -> Kernel:
+    message = text(op, "error_message", "a shape assertion")
+
+    def kernel(holds: Array, *sizes: Array) -> list[Array]:
+        if not holds:
+            raise InterpreterError(f"does not hold: {message}, got: {[int(n) for n in sizes]}")
+        return []
+
+    return kernel
+
+
 # ----------------------------------------------------------------------------- QR
 
 

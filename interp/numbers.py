@@ -272,7 +272,8 @@ def reduce_precision(a: Array, exponent: int, mantissa: int) -> Array:
     if exponent < own_exponent:
         pattern = _clip_exponent(pattern, exponent, own_exponent, own_mantissa)
     rounded = pattern.astype(store).view(a.dtype)
-    return np.where(np.isnan(a.astype(wide(a.dtype))), a, rounded).astype(a.dtype)
+    nan: Array = a if mantissa else np.copysign(a.dtype.type(np.inf), a)  # no bit is left for it
+    return np.where(np.isnan(a.astype(wide(a.dtype))), nan, rounded).astype(a.dtype)
 
 
 def _clip_exponent(pattern: Array, exponent: int, own: int, mantissa: int) -> Array:

@@ -81,12 +81,10 @@ def _network_order(lines: Sequence[Array], before: Body) -> Array:
 
 
 def top_k(a: Array, k: int, largest: bool = True) -> list[Array]:
-    """The k largest elements along the last dimension and their positions, equal ones in order."""
+    """The k largest elements along the last dimension and their positions, equal ones in order;
+    floats by their total order (NaN is the largest, -NaN the smallest)."""
     wide = a.astype(numbers.wide(a.dtype), copy=False)
     key = numbers.total_order_key(wide) if numbers.is_float(wide.dtype) else wide
-    if numbers.is_float(wide.dtype):
-        nan = np.isnan(wide)
-        key = np.where(nan, np.iinfo(key.dtype).max, np.where(wide == 0, 0, key))
     order = np.argsort(np.invert(key) if largest else key, axis=-1, kind="stable")[..., :k]
     return [np.take_along_axis(a, order, axis=-1), order.astype(np.int32)]
 
