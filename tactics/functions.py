@@ -159,7 +159,7 @@ def sums(world: World, arguments: Arguments) -> Value:
     """The values that are summed over the axis now, after the statements so far: what the present
     plan has an all_reduce for."""
     axis = _axis(arguments).name
-    return world.summed(axis)
+    return list(world.summed(axis))
 
 
 @_function()

@@ -127,3 +127,104 @@ def test_zero_before_batch_is_a_known_trap(programs: Path):
 def test_layers_are_counted(programs: Path, name: str, layers: int):
     _, result = applied(programs, name, f"expect layers == {layers}", batch=2)
     assert not result.failed
+
+
+# --- the library, with counts derived -------------------------------------------------------------
+
+
+def ring(session: Session, kind: str) -> int:
+    return session.plan().counts()[kind]["ring_bytes"]
+
+
+def sequence_pairs(folder: Path, name: str) -> tuple[Session, Session]:
+    before, _ = applied(folder, name, "megatron(axis=model)", model=2)
+    after, result = applied(folder, name, "megatron(axis=model)\nsequence(axis=model)", model=2)
+    assert not any(step.warnings for step in result.steps)
+    return before, after
+
+
+def test_sequence_makes_pairs_of_scatter_and_gather_with_the_same_ring_bytes(programs: Path):
+    """llama: every all_reduce of Megatron becomes one reduce_scatter and one all_gather. New are
+    the sums over parts of the sequence: the loss, the scale of each norm (two a layer and the last
+    one), the two tables (lookup and head)."""
+    before, after = sequence_pairs(programs, "llama_train_L2")
+    assert counts(after) == {
+        "reduce_scatter": counts(before)["all_reduce"],
+        "all_gather": counts(before)["all_reduce"],
+        "all_reduce": 1 + (2 * 2 + 1) + 2,
+    }
+    assert ring(after, "reduce_scatter") + ring(after, "all_gather") == ring(before, "all_reduce")
+
+
+def test_sequence_on_a_transformer_with_layer_norm(programs: Path):
+    """As above; a layer norm has a scale and a bias, the last has neither, and the table is tied.
+    One small gather is of the positions, which the forward pass needs whole and in parts."""
+    before, after = sequence_pairs(programs, "t_train_L2")
+    sums = counts(before)["all_reduce"]
+    assert counts(after)["reduce_scatter"] == sums
+    assert counts(after)["all_reduce"] == 1 + 2 * 2 * 2 + 1
+    pairs = ring(after, "reduce_scatter") + ring(after, "all_gather")
+    positions = 32 * 4 // 2
+    assert pairs - ring(before, "all_reduce") in (0, positions)
+
+
+def test_experts_on_the_batch_axis_exchange_tokens(programs: Path):
+    """GShard: two exchanges forward and two backward a layer, and the experts' four weights have no
+    sum over the axis, which `batch` alone gives them."""
+    alone, _ = applied(programs, "moe_train_L2", "batch(axis=batch)", batch=4)
+    session, result = applied(
+        programs, "moe_train_L2", "expert(axis=batch)\nbatch(axis=batch)", batch=4
+    )
+    assert counts(session) == {
+        "all_to_all": 2 * 4,
+        "all_reduce": counts(alone)["all_reduce"] - 2 * 2,
+    }
+    assert [a.text for a in result.steps[0].asked if a.action == "tile"] == [
+        f"tile params/layer_{i}/{name} dim=0 axis=batch"
+        for i in range(2)
+        for name in ("w_up", "w_down")
+    ]
+
+
+def test_edges_of_a_graph_net(programs: Path):
+    """Three steps of messages: a sum at the nodes forward, one backward; and six gradients (two
+    weights, two biases, scale and bias of the norm) of each of the four edge networks."""
+    session, _ = applied(programs, "gns_train", "edges(axis=batch)", batch=4)
+    assert counts(session) == {"all_reduce": 3 + 3 + 4 * 6}
+
+
+def test_small_parameters_stay_whole(programs: Path):
+    text = "batch(batch)\nreplicate_small(batch, below=1KiB)\nzero3(batch, vectors=true)"
+    session, result = applied(programs, "t_train_L2", text, batch=4)
+    assert not any(step.warnings for step in result.steps)
+    for argument in session.graph.arguments:
+        if argument.name.startswith("params/"):
+            small = session.graph.bytes_of(argument.value) < 1024
+            whole = session.local_shape(argument.value) == session.graph.shapes[argument.value]
+            assert small == whole, argument.name
+
+
+# --- the how-to page ------------------------------------------------------------------------------
+
+
+def howto(kind: str) -> str:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tactics.md").read_text()
+    return page.split(f"```tactic {kind}\n")[1].split("```")[0]
+
+
+def test_the_how_to_shards_a_diffusion_model(programs: Path):
+    session, result = applied(programs, "unet_train", howto("howto"), batch=8)
+    assert not result.failed
+    assert not any(step.warnings for step in result.steps)
+    assert session.tiled_dim(session.graph.argument("batch/image").value, "batch") == 0
+    whole = applied(programs, "unet_train", "batch(axis=batch)", batch=8)[0]
+    assert counts(session)["all_gather"] > 0
+    assert session.plan().argument_bytes() < whole.plan().argument_bytes() / 4
+
+
+def test_the_how_to_defines_a_tactic(programs: Path):
+    session, result = applied(programs, "llama_train_L2", howto("howto-llama"), batch=4, model=2)
+    assert [asked.name for asked in result.steps[1].asked] == [
+        f"params/layer_{i}/{name}" for i in range(2) for name in ("w_gate", "w_up")
+    ]
+    assert counts(session)["all_reduce"] > 0
