@@ -30,6 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         prepared = prepare_program(read_program(arguments.program))
         world = World(Session(prepared.graph, mesh or mesh_of(script)), prepared.roles)
-    check(script, mesh=mesh, world=world, devices=device_names())
+    checked = check(script, mesh=mesh, world=world, devices=device_names())
     print(f"{arguments.script}: good")
+    for line in script.doc.splitlines():
+        print(f"  {line}")
+    for signature, doc in checked.documented:
+        print(f"  {signature}" + (f": {doc.splitlines()[0]}" if doc else ""))
     return 0
