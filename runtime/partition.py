@@ -238,10 +238,13 @@ class Partitioned:
         return EMITS[kind](self)
 
     def check_expectations(self) -> None:
-        """Raises `ExpectationError` for the first `expect` of the script that does not hold."""
-        if self.run.failed:
-            first = self.run.failed[0]
-            raise ExpectationError(first.message, span=first.span)
+        """Raises `ExpectationError` for the first `expect` of the script that does not hold; the
+        others are its notes."""
+        errors = [ExpectationError(e.message, span=e.span) for e in self.run.failed]
+        if errors:
+            for other in errors[1:]:
+                errors[0].add_note(other.render())
+            raise errors[0]
 
     def verify(self, backend: str = "numpy", seed: int = 0, rtol: float | None = None) -> None:
         """Runs both programs on the same random inputs; raises `MismatchError` if they differ."""

@@ -259,10 +259,12 @@ def test_files_and_statements_keep_their_order(
 def test_an_expectation_that_fails(
     chain: str, script: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = script("\n".join([*STEPS, "expect all_reduce.count == 0\n"]))
+    wrong = ["expect all_reduce.count == 0", "expect argument_bytes < 10B"]
+    path = script("\n".join([*STEPS, *wrong, "expect all_gather.count == 0\n"]))
     target = tmp_path / "out.mlir"
     text = fault(capsys, "partition", chain, *MESH, "--tactics", path, "-o", str(target), status=1)
-    assert f"{path}:3:" in text and "expect all_reduce.count == 0" in text
+    assert f"{path}:3:" in text and wrong[0] in text
+    assert f"{path}:4:" in text and wrong[1] in text and f"{path}:5:" not in text
     assert not target.exists()
 
 
