@@ -1,25 +1,24 @@
 """Can a stage meet a time bound with a number of microbatches in flight? The inner problem.
 
 For one stage, degrees and number in flight the options of its nodes are a multiple-choice
-knapsack: least time within the memory. Quick bounds over many stages at once (the linear
-relaxation from below, its rounding from above, and how many nodes must leave their fastest
-option) answer nearly always; where they cannot, `knapsack.solve` does, once for each question.
+knapsack: least time within the memory. Bounds over many stages at once (`bounds`) answer nearly
+always; where they cannot, `knapsack.solve` does, once for each question.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bounds import CoarseTable, FineTable
 from .downsets import Lattice
-from .knapsack import Choice, Solution, hull, pareto, solve
+from .knapsack import Choice, Solution, solve
 from .model import LayerOption, Problem
-from .pairs import Degree, PairCosts
+from .pairs import Degree, PairCosts, same_sync
 
 Floats = NDArray[np.float64]
 Ints = NDArray[Any]
@@ -27,48 +26,46 @@ Verdicts = NDArray[np.int8]
 
 NO, YES, UNSURE = 0, 1, 2
 _DENSE_BYTES = 256 * 2**20
+_COARSE_BYTES = 1024 * 2**20
 _CACHE_BYTES = 512 * 2**20
+_FINEST_CUTS = 8
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Possible stages of one tensor degree `ti`, an element of each array for each.
+
+    Downsets `lower` and `upper`, the pair's index in the lattice, the data degree's index and
+    the microbatches in flight.
+    """
+
+    ti: int
+    lower: Ints
+    upper: Ints
+    pair: Ints
+    di: Ints
+    in_flight: Ints
+
+    def take(self, chosen: Ints) -> Batch:
+        """The chosen elements alone."""
+        arrays = (self.lower, self.upper, self.pair, self.di, self.in_flight)
+        return Batch(self.ti, *(array[chosen] for array in arrays))
 
 
 def stated_memory(problem: Problem, lattice: Lattice) -> int:
     """Bytes that the tables of the programme take at most, lattice included."""
     nodes, pairs = len(lattice.ids), lattice.pairs
-    degrees, data = len(problem.tensor_degrees()), problem.data_degrees()
-    flights = len(_possible_flights(problem, np.array(data, np.int64)))
-    dense = 16 * pairs * degrees * flights
+    degrees, data = len(problem.tensor_degrees()), len(problem.data_degrees())
+    rows = degrees * len(_possible_flights(problem)) * _variants(problem)
     # of a downset: membership (bits and floats), class counts and traffic of each degree, sums
-    downset = nodes * (9 + degrees * 24) + 8 * degrees * (4 + 3 * len(data) + flights)
-    caches = min(2 * dense, _DENSE_BYTES) + min(
-        _CACHE_BYTES, 48 * lattice.size * nodes * degrees * flights
-    )
-    return lattice.size * downset + pairs * (8 + 16 * degrees) + caches
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """Running sums over downsets (rows) of steps in some order (columns, the first one zero)."""
-
-    saved: Floats
-    cost: Floats
-    step_saved: Floats
-    step_cost: Floats
-
-
-@dataclass(frozen=True)
-class _Bounds:
-    """What the quick bounds of one (degree, variant, in flight) need."""
-
-    cost: Floats
-    size: Floats
-    lightest: Floats
-    greedy: _Steps
-    by_saving: _Steps
-    by_cost: _Steps
-
-    @property
-    def nbytes(self) -> int:
-        steps = (self.greedy, self.by_saving, self.by_cost)
-        return sum(s.saved.nbytes + s.cost.nbytes for s in steps) + 3 * self.cost.nbytes
+    downset = nodes * (9 + degrees * 24) + 8 * degrees * (6 + 3 * data)
+    dense = 16 * pairs * rows
+    if dense > _DENSE_BYTES:
+        cuts = _cuts(rows, lattice.size)
+        dense = CoarseTable.bytes_of(rows, cuts, lattice.size)
+    fine = min(_CACHE_BYTES, 48 * lattice.size * (nodes + 1) * rows)
+    least = 8 * pairs * degrees * (1 if _uniform_sync(problem) else 2)
+    return lattice.size * downset + 4 * pairs + least + 2 * dense + fine
 
 
 class Inner:
@@ -83,104 +80,93 @@ class Inner:
         self.problem = problem
         self.lattice = lattice
         self.data = np.array(problem.data_degrees(), np.int64)
+        self._data: Floats = self.data.astype(np.float64)
         member = lattice.member.astype(np.float64)
-        self.degrees = [Degree(t, problem, lattice, member) for t in problem.tensor_degrees()]
+        self.degrees = [Degree(t, problem, member) for t in problem.tensor_degrees()]
         self.costs = PairCosts(problem, lattice, self.degrees)
         self.kappa = [
             np.array([d * problem.sync_seconds(int(d), g.t) for d in self.data])
             for g in self.degrees
         ]
         self.solved: dict[tuple[int, int, int, int, int], float] = {}
-        self._solved_in: dict[tuple[int, int], list[tuple[int, int, int, float]]] = {}
-        self._bounds: OrderedDict[tuple[int, int, int], _Bounds] = OrderedDict()
-        self._bytes = 0
-        self._base: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
-        self._lightest: dict[tuple[int, int], Floats] = {}
-        variants = 1 if all(g.same_weights for g in self.degrees) else len(self.data)
-        self._flights = _possible_flights(problem, self.data)
-        shape = (len(self.degrees), variants, len(self._flights))
-        self._row_of = np.full(shape, -1, np.int32)
-        self._dense = _DenseTable(lattice.pairs)
-        self.is_dense = 16 * lattice.pairs * self._row_of.size <= _DENSE_BYTES
-        self._lower = np.repeat(np.arange(lattice.size), np.diff(lattice.start))
+        self._solved_at: dict[tuple[int, int], list[tuple[int, int, int, float]]] = {}
+        self._fine: OrderedDict[tuple[int, int, int], FineTable] = OrderedDict()
+        self._fine_bytes = 0
+        self._flights = _possible_flights(problem)
+        self._variants = _variants(problem)
+        rows = len(self.degrees) * self._variants * len(self._flights)
+        self.is_dense = 16 * lattice.pairs * rows <= _DENSE_BYTES
+        self._dense = _DenseTable(rows, lattice.pairs if self.is_dense else 0)
+        cuts = _cuts(rows, lattice.size)
+        self._coarse = CoarseTable(0 if self.is_dense else rows, cuts, lattice.size)
 
-    def verdicts(
-        self, limit: float, i: int, ti: int, above: Ints, pair: Ints, di: Ints, y: Ints
-    ) -> Verdicts:
-        """For stages from downset i to each of `above`: can their time be at most `limit`?
-
-        `pair` are the pairs' indices in the lattice, `di` indices of data degrees, `y` numbers in
-        flight. Answers are NO, YES or UNSURE (ask `exact`).
-        """
-        bound = self.room(limit, i, ti, above, pair, di)
-        extra = self.costs.extra[ti]
-        more = 0.0 if extra is None else extra[pair]
+    def verdicts(self, limit: float, batch: Batch) -> Verdicts:
+        """Can the time of each stage be at most `limit`? NO, YES or UNSURE (ask `exact`)."""
+        bound = self.room(limit, batch)
+        verdict = np.full(len(bound), NO, np.int8)
         if self.is_dense:
-            rows = self._rows(ti, di, y)
-            high = self._dense.high[rows, pair] + more
-            low = self._dense.low[rows, pair]
-            return _judge(low, high, bound)
-        return self._sparse(i, ti, above, di, y, bound, more)
+            rows = self._dense_rows(batch)
+            low, high = self._dense.low[rows, batch.pair], self._dense.high[rows, batch.pair]
+            return self._judge(batch, low, high, bound, verdict)
+        fastest = self.degrees[batch.ti].fastest
+        hope = np.flatnonzero(fastest[batch.upper] - fastest[batch.lower] <= bound)
+        if not hope.size:
+            return verdict
+        few, few_bound = batch.take(hope), bound[hope]
+        rows = self._coarse_rows(few)
+        low, high = self._coarse.bounds(rows, few.lower, few.upper, self.problem.memory)
+        verdict[hope] = self._judge(few, low, high, few_bound, np.zeros_like(hope, np.int8))
+        unsure = np.flatnonzero(verdict == UNSURE)
+        if unsure.size:
+            few, few_bound = batch.take(unsure), bound[unsure]
+            low, high = self._fine_bounds(few)
+            verdict[unsure] = self._judge(few, low, high, few_bound, np.zeros_like(unsure, np.int8))
+        return verdict
 
-    def room(self, limit: float, i: int, ti: int, above: Ints, pair: Ints, di: Ints) -> Floats:
+    def room(self, limit: float, batch: Batch) -> Floats:
         """How large the numerator without traffic may be for the stage's time to be `limit`."""
-        degree = self.degrees[ti]
-        bound = self.data[di] * limit
+        degree, ti = self.degrees[batch.ti], batch.ti
+        bound = (self._data * limit)[batch.di]
         if degree.same_weights:
-            bound -= self.kappa[ti][di] * (degree.weights[above] - degree.weights[i])
-        bound -= self.costs.least[ti][pair] - (degree.fastest[above] - degree.fastest[i])
+            weights = degree.weights[batch.upper] - degree.weights[batch.lower]
+            bound -= self.kappa[ti][batch.di] * weights
+        bound -= self.costs.least[ti][batch.pair]
+        bound += degree.fastest[batch.upper] - degree.fastest[batch.lower]
         return bound
 
-    def exact(self, i: int, ti: int, j: int, pair: int, di: int, y: int) -> float:
-        """The least numerator (without the least traffic) of one stage; infinite if none fits."""
-        variant = 0 if self.degrees[ti].same_weights else di
-        key = (ti, variant, y, i, j)
-        value = self.solved.get(key)
-        if value is None:
-            solution, _ = self.solution(i, ti, j, di, y)
-            value = np.inf if solution is None else solution.cost
-            self.solved[key] = value
-            row = self._row_of[ti, variant, self._column(y)] if self.is_dense else -1
-            if row >= 0:
-                extra = self.costs.extra[ti]
-                self._dense.low[row, pair] = value
-                self._dense.high[row, pair] = value - (0.0 if extra is None else extra[pair])
-            self._solved_in.setdefault((i, ti), []).append((variant, j, y, value))
-        return value
-
-    def least(self, i: int, ti: int, above: Ints, pair: Ints, di: Ints, y: Ints) -> Floats:
+    def least(self, batch: Batch) -> Floats:
         """The best known bound from below on the least numerators, as `exact` counts them."""
         if self.is_dense:
-            rows = self._rows(ti, di, y)
-            return self._dense.low[rows, pair]
-        variant = np.zeros_like(di) if self.degrees[ti].same_weights else di
-        low = np.empty(len(above))
-        for one_variant, one_y in set(zip(variant.tolist(), y.tolist(), strict=True)):
-            chosen = np.flatnonzero((variant == one_variant) & (y == one_y))
-            lower = np.full(len(chosen), i)
-            low[chosen] = self._bound_pairs(ti, one_variant, one_y, lower, above[chosen])[0]
-        for one_variant, j, one_y, value in self._solved_in.get((i, ti), ()):
-            low[(variant == one_variant) & (above == j) & (y == one_y)] = value
+            rows = self._dense_rows(batch)
+            return self._dense.low[rows, batch.pair]
+        low, _ = self._fine_bounds(batch)
+        variant = self._variant(batch)
+        for i in np.unique(batch.lower).tolist():
+            for one, j, y, value in self._solved_at.get((i, batch.ti), ()):
+                same = (batch.lower == i) & (batch.upper == j)
+                low[same & (variant == one) & (batch.in_flight == y)] = value
         return low
 
-    def solution(
-        self, i: int, ti: int, j: int, di: int, y: int
-    ) -> tuple[Solution | None, list[list[int]]]:
-        """The best selection of one stage, with the node positions of each of its choices."""
-        degree = self.degrees[ti]
-        inside = np.flatnonzero(self.lattice.member[j] & ~self.lattice.member[i])
-        groups: dict[tuple[tuple[float, float], ...], list[int]] = {}
-        for v in inside.tolist():
-            groups.setdefault(self._choice(degree, v, inside, ti, di, y), []).append(v)
-        choices = [
-            Choice(tuple(c for c, _ in key), tuple(s for _, s in key), len(nodes))
-            for key, nodes in groups.items()
-        ]
-        return solve(choices, self.problem.memory), list(groups.values())
+    def exact(self, batch: Batch, e: int) -> float:
+        """The least numerator (without the least traffic) of stage e; infinite if none fits."""
+        variant, y = int(self._variant(batch)[e]), int(batch.in_flight[e])
+        i, j, pair = int(batch.lower[e]), int(batch.upper[e]), int(batch.pair[e])
+        key = (batch.ti, variant, y, i, j)
+        if key not in self.solved:
+            solution, _ = self._solution(i, batch.ti, j, int(batch.di[e]), y)
+            value = np.inf if solution is None else solution.cost
+            self.solved[key] = value
+            self._solved_at.setdefault((i, batch.ti), []).append((variant, j, y, value))
+            if self.is_dense:
+                row = self._dense_rows(batch)[e]
+                extra = self.costs.extra[batch.ti]
+                self._dense.low[row, pair] = value
+                self._dense.high[row, pair] = value - (0.0 if extra is None else extra[pair])
+        return self.solved[key]
 
     def selection(self, i: int, ti: int, j: int, di: int, y: int) -> dict[int, str] | None:
-        """The option id of every node id in the best selection of one stage."""
-        solution, groups = self.solution(i, ti, j, di, y)
+        """The option id of every node id in the best selection of one stage, if any fits."""
+        solution, groups = self._solution(i, ti, j, di, y)
         if solution is None:
             return None
         chosen: dict[int, str] = {}
@@ -190,15 +176,33 @@ class Inner:
                 chosen[v] = self.degrees[ti].options[v][o].id
         return {self.lattice.ids[v]: chosen[v] for v in sorted(chosen)}
 
+    # One stage
+
+    def _solution(
+        self, i: int, ti: int, j: int, di: int, y: int
+    ) -> tuple[Solution | None, list[list[int]]]:
+        """The best selection of one stage, with the node positions of each of its choices."""
+        inside = np.flatnonzero(self.lattice.member[j] & ~self.lattice.member[i]).tolist()
+        ids = {self.lattice.ids[v] for v in inside}
+        groups: dict[tuple[tuple[float, float], ...], list[int]] = {}
+        for v in inside:
+            groups.setdefault(self._choice(v, ids, ti, di, y), []).append(v)
+        choices = [
+            Choice(tuple(c for c, _ in key), tuple(s for _, s in key), len(nodes))
+            for key, nodes in groups.items()
+        ]
+        return solve(choices, self.problem.memory), list(groups.values())
+
     def _choice(
-        self, degree: Degree, v: int, inside: Ints, ti: int, di: int, y: int
+        self, v: int, inside: set[int], ti: int, di: int, y: int
     ) -> tuple[tuple[float, float], ...]:
         """Cost and size of each option of a node, traffic above the least of its options too."""
+        degree = self.degrees[ti]
         options = degree.options[v]
         kappa = 0.0 if degree.same_weights else float(self.kappa[ti][di])
         more = [0.0] * len(options)
-        if not _same(options):
-            more = self._more_traffic(options, v, {self.lattice.ids[u] for u in inside.tolist()})
+        if not same_sync(options):
+            more = self._more_traffic(options, v, inside)
         return tuple(
             (o.time + kappa * o.parameters + m, o.memory_a * y + o.memory_b)
             for o, m in zip(options, more, strict=True)
@@ -222,255 +226,125 @@ class Inner:
 
     # Quick answers
 
-    def _rows(self, ti: int, di: Ints, y: Ints) -> Ints:
-        """Rows of the dense tables, which are made when first asked for."""
-        variant = np.zeros_like(di) if self.degrees[ti].same_weights else di
-        column = self._column(y)
-        rows = self._row_of[ti, variant, column]
-        missing = np.flatnonzero(rows < 0)
-        if missing.size:
-            asked = set(zip(variant[missing].tolist(), y[missing].tolist(), strict=True))
-            for one_variant, one_y in sorted(asked):
-                low, high = self._bound_pairs(
-                    ti, one_variant, one_y, self._lower, self.lattice.above
-                )
-                row = self._dense.append(low, high)
-                self._row_of[ti, one_variant, self._column(one_y)] = row
-            rows = self._row_of[ti, variant, column]
-        return rows
-
-    def _column(self, y: Any) -> Any:
-        """Index of a number in flight among the possible ones, which are 1, 2, … for 1F1B."""
-        return y - 1 if self.problem.schedule == "1f1b" else np.searchsorted(self._flights, y)
-
-    def _sparse(
-        self,
-        i: int,
-        ti: int,
-        above: Ints,
-        di: Ints,
-        y: Ints,
-        bound: Floats,
-        more: Floats | float,
+    def _judge(
+        self, batch: Batch, low: Floats, high: Floats, bound: Floats, verdict: Verdicts
     ) -> Verdicts:
-        """As `verdicts`, without tables over all pairs: cheap tests first, then by groups."""
-        verdict = np.full(len(above), NO, np.int8)
-        variant = np.zeros_like(di) if self.degrees[ti].same_weights else di
-        for one in np.unique(variant).tolist():
-            chosen = np.flatnonzero(variant == one)
-            cost, size_a, size_b = self._base_sums(ti, int(one))
-            j = above[chosen]
-            fast = cost[j] - cost[i]
-            size = (size_a[j] - size_a[i]) * y[chosen] + (size_b[j] - size_b[i])
-            extra = more if isinstance(more, float) else more[chosen]
-            possible = fast <= bound[chosen]
-            fits = size <= self.problem.memory
-            verdict[chosen] = np.where(
-                possible, np.where(fits & (fast + extra <= bound[chosen]), YES, UNSURE), NO
-            )
-        self._by_flight(i, ti, above, variant, y, bound, more, verdict)
+        extra = self.costs.extra[batch.ti]
+        verdict[low <= bound] = UNSURE
+        verdict[(high if extra is None else high + extra[batch.pair]) <= bound] = YES
         return verdict
 
-    def _by_flight(
-        self,
-        i: int,
-        ti: int,
-        above: Ints,
-        variant: Ints,
-        y: Ints,
-        bound: Floats,
-        more: Floats | float,
-        verdict: Verdicts,
-    ) -> None:
-        unsure = np.flatnonzero(verdict == UNSURE)
-        for one_y in np.unique(y[unsure]).tolist():
-            same = unsure[y[unsure] == one_y]
-            light = self._lightest_sum(ti, int(one_y))
-            heavy = light[above[same]] - light[i] > self.problem.memory
-            verdict[same[heavy]] = NO
-            same = same[~heavy]
-            for one in np.unique(variant[same]).tolist():
-                chosen = same[variant[same] == one]
-                lower = np.full(len(chosen), i)
-                low, high = self._bound_pairs(ti, int(one), int(one_y), lower, above[chosen])
-                extra = more if isinstance(more, float) else more[chosen]
-                verdict[chosen] = _judge(low, high + extra, bound[chosen])
+    def _variant(self, batch: Batch) -> Ints:
+        same = self.degrees[batch.ti].same_weights
+        return np.zeros_like(batch.di) if same else batch.di
 
-    def _base_sums(self, ti: int, variant: int) -> tuple[Floats, Floats, Floats]:
-        """Cost and both sizes of the fastest options, summed over downsets."""
-        key = (ti, variant)
-        if key not in self._base:
-            degree = self.degrees[ti]
-            kappa = 0.0 if degree.same_weights else float(self.kappa[ti][variant])
-            best = [min((p + kappa * w, a + b, a, b) for p, w, a, b in k) for k in degree.classes]
-            self._base[key] = (
-                degree.sum([x[0] for x in best]),
-                degree.sum([x[2] for x in best]),
-                degree.sum([x[3] for x in best]),
-            )
-        return self._base[key]
+    def _row(self, ti: Any, variant: Any, y: Any) -> Any:
+        """Row of a degree, variant and number in flight in the dense or the coarse tables."""
+        gpipe = self.problem.schedule == "gpipe"
+        column = cast(Any, np.searchsorted(self._flights, y)) if gpipe else y - 1
+        return (ti * self._variants + variant) * len(self._flights) + column
 
-    def _lightest_sum(self, ti: int, y: int) -> Floats:
-        key = (ti, y)
-        if key not in self._lightest:
-            degree = self.degrees[ti]
-            self._lightest[key] = degree.sum(
-                [min(a * y + b for _, _, a, b in k) for k in degree.classes]
-            )
-        return self._lightest[key]
+    def _dense_rows(self, batch: Batch) -> Ints:
+        rows: Ints = self._row(batch.ti, self._variant(batch), batch.in_flight)
+        for row in _missing(rows, self._dense.made):
+            _, variant, y = self._of_row(row)
+            lower = np.repeat(np.arange(self.lattice.size), np.diff(self.lattice.start))
+            table = self._fine_table(batch.ti, variant, y)
+            self._dense.fill(row, *table.bounds(lower, self.lattice.above, self.problem.memory))
+        return self._dense.place[rows]
 
-    def _bound_pairs(
-        self, ti: int, variant: int, y: int, lower: Ints, upper: Ints
-    ) -> tuple[Floats, Floats]:
-        """Bounds from below and above on the least numerator of the stages lower -> upper."""
-        table = self._table(ti, variant, y)
-        cost = table.cost[upper] - table.cost[lower]
-        excess = table.size[upper] - table.size[lower] - self.problem.memory
-        low, high = cost.copy(), cost.copy()
-        light = table.lightest[upper] - table.lightest[lower] > self.problem.memory
-        low[light] = high[light] = np.inf
-        tight = np.flatnonzero((excess > 0) & ~light)
-        if tight.size:
-            need, i, j = excess[tight], lower[tight], upper[tight]
-            under, over = _fill(table.greedy, i, j, need)
-            under = np.maximum(under, _fewest(table, i, j, need))
-            low[tight] += under
-            high[tight] += over
+    def _coarse_rows(self, batch: Batch) -> Ints:
+        rows: Ints = self._row(batch.ti, self._variant(batch), batch.in_flight)
+        for row in _missing(rows, self._coarse.made):
+            ti, variant, y = self._of_row(row)
+            self._coarse.make(row, self.degrees[ti], self._kappa(ti, variant), y)
+        return rows
+
+    def _of_row(self, row: int) -> tuple[int, int, int]:
+        rest, column = divmod(row, len(self._flights))
+        ti, variant = divmod(rest, self._variants)
+        return ti, variant, int(self._flights[column])
+
+    def _kappa(self, ti: int, variant: int) -> float:
+        return 0.0 if self.degrees[ti].same_weights else float(self.kappa[ti][variant])
+
+    def _fine_bounds(self, batch: Batch) -> tuple[Floats, Floats]:
+        """Fine bounds, a table for each variant and number in flight."""
+        rows: Ints = self._row(batch.ti, self._variant(batch), batch.in_flight)
+        low, high = np.empty(len(rows)), np.empty(len(rows))
+        order = np.argsort(rows, kind="stable")
+        kinds, starts = np.unique(rows[order], return_index=True)
+        for row, chosen in zip(kinds.tolist(), np.split(order, starts[1:]), strict=True):
+            ti, variant, y = self._of_row(row)
+            lower, upper = batch.lower[chosen], batch.upper[chosen]
+            table = self._fine_table(ti, variant, y)
+            low[chosen], high[chosen] = table.bounds(lower, upper, self.problem.memory)
         return low, high
 
-    def _table(self, ti: int, variant: int, y: int) -> _Bounds:
+    def _fine_table(self, ti: int, variant: int, y: int) -> FineTable:
         key = (ti, variant, y)
-        table = self._bounds.get(key)
+        table = self._fine.get(key)
         if table is not None:
-            self._bounds.move_to_end(key)
+            self._fine.move_to_end(key)
             return table
-        degree = self.degrees[ti]
-        kappa = 0.0 if degree.same_weights else float(self.kappa[ti][variant])
-        table = _make_bounds(degree, kappa, y)
-        self._bounds[key] = table
-        self._bytes += table.nbytes
-        while self._bytes > _CACHE_BYTES and len(self._bounds) > 1:
-            self._bytes -= self._bounds.popitem(last=False)[1].nbytes
+        table = FineTable.of(self.degrees[ti], self._kappa(ti, variant), y)
+        self._fine[key] = table
+        self._fine_bytes += table.nbytes
+        while self._fine_bytes > _CACHE_BYTES and len(self._fine) > 1:
+            self._fine_bytes -= self._fine.popitem(last=False)[1].nbytes
         return table
 
 
 class _DenseTable:
-    """Two growing matrices, a row for each (degree, variant, in flight), a column a pair."""
+    """Bounds on all pairs, a row for each degree, variant and number in flight asked for."""
 
-    def __init__(self, pairs: int) -> None:
+    def __init__(self, rows: int, pairs: int) -> None:
+        self.made = np.zeros(rows, np.bool_)
+        self.place = np.zeros(rows, np.int32)
         self.used = 0
-        self.low = np.empty((4, pairs))
-        self.high = np.empty((4, pairs))
+        self.low: Floats = np.empty((4, pairs))
+        self.high: Floats = np.empty((4, pairs))
 
-    def append(self, low: Floats, high: Floats) -> int:
+    def fill(self, row: int, low: Floats, high: Floats) -> None:
+        """Give a row its bounds."""
         if self.used == len(self.low):
             self.low = np.concatenate([self.low, np.empty_like(self.low)])
             self.high = np.concatenate([self.high, np.empty_like(self.high)])
-        self.low[self.used] = low
-        self.high[self.used] = high
+        self.low[self.used], self.high[self.used] = low, high
+        self.place[row], self.made[row] = self.used, True
         self.used += 1
-        return self.used - 1
 
 
-def _possible_flights(problem: Problem, data: Ints) -> Ints:
+def _missing(rows: Ints, made: NDArray[np.bool_]) -> list[int]:
+    """The rows asked for that are not yet made."""
+    absent = ~made[rows]
+    return np.unique(rows[absent]).tolist() if absent.any() else []
+
+
+def _possible_flights(problem: Problem) -> Ints:
     """All numbers of microbatches that can be in flight in a stage, ascending."""
     if problem.schedule == "gpipe":
-        return np.unique(problem.microbatches // data)
+        return np.unique([problem.microbatches // d for d in problem.data_degrees()])
     return np.arange(1, min(problem.devices, problem.microbatches) + 2)
 
 
-def _judge(low: Floats, high: Floats, bound: Floats) -> Verdicts:
-    verdict = np.where(low <= bound, UNSURE, NO).astype(np.int8)
-    verdict[high <= bound] = YES
-    return verdict
+def _variants(problem: Problem) -> int:
+    """1 when the options of every node have the same weights, else one for each data degree."""
+    for node in problem.graph.nodes:
+        for options in node.options.values():
+            if len({option.parameters for option in options}) > 1:
+                return len(problem.data_degrees())
+    return 1
 
 
-def _same(options: tuple[LayerOption, ...]) -> bool:
-    first = options[0]
-    return all(
-        o.sync_forward == first.sync_forward and o.sync_backward == first.sync_backward
-        for o in options[1:]
-    )
+def _uniform_sync(problem: Problem) -> bool:
+    nodes = problem.graph.nodes
+    return all(same_sync(options) for node in nodes for options in node.options.values())
 
 
-def _make_bounds(degree: Degree, kappa: float, y: int) -> _Bounds:
-    """Sums over downsets for the quick bounds: fastest options, and the ways to save memory."""
-    base_cost: list[float] = []
-    base_size: list[float] = []
-    lightest: list[float] = []
-    steps: list[tuple[float, float, float, int]] = []
-    leaving: list[tuple[float, float, int]] = []
-    for c, options in enumerate(degree.classes):
-        costs = [p + kappa * w for p, w, _, _ in options]
-        sizes = [a * y + b for _, _, a, b in options]
-        corners = hull(costs, sizes)
-        first = corners[0]
-        base_cost.append(costs[first])
-        base_size.append(sizes[first])
-        lightest.append(min(sizes))
-        for a, b in itertools.pairwise(corners):
-            cost, saved = costs[b] - costs[a], sizes[a] - sizes[b]
-            steps.append((cost / saved, saved, cost, c))
-        front = pareto(costs, sizes)
-        if len(front) > 1:
-            saved = sizes[front[0]] - sizes[front[-1]]
-            leaving.append((saved, costs[front[1]] - costs[front[0]], c))
-    steps.sort()
-    greedy = _sums(degree, [(s, cost, c) for _, s, cost, c in steps])
-    leaving.sort(key=lambda x: -x[0])
-    by_saving = _sums(degree, [(s, 1.0, c) for s, _, c in leaving])
-    leaving.sort(key=lambda x: x[1])
-    by_cost = _sums(degree, [(1.0, cost, c) for _, cost, c in leaving])
-    return _Bounds(
-        degree.sum(base_cost),
-        degree.sum(base_size),
-        degree.sum(lightest),
-        greedy,
-        by_saving,
-        by_cost,
-    )
-
-
-def _sums(degree: Degree, steps: list[tuple[float, float, int]]) -> _Steps:
-    saved = np.array([s for s, _, _ in steps])
-    cost = np.array([c for _, c, _ in steps])
-    count = degree.count[:, [c for _, _, c in steps]]
-    shape = (len(count), len(steps) + 1)
-    running_saved, running_cost = np.zeros(shape), np.zeros(shape)
-    np.cumsum(count * saved, axis=1, out=running_saved[:, 1:])
-    np.cumsum(count * cost, axis=1, out=running_cost[:, 1:])
-    return _Steps(running_saved, running_cost, saved, cost)
-
-
-def _reach(steps: _Steps, i: Ints, j: Ints, need: Floats) -> tuple[Ints, Floats, Floats]:
-    """Which step reaches `need` saved, and cost and remaining need before it."""
-    columns = steps.saved.shape[1]
-    low = np.zeros(len(need), np.int64)  # saved[low] < need
-    high = np.full(len(need), columns - 1)  # saved[high] >= need, or the last
-    while True:
-        middle = (low + high) >> 1
-        if (high - low <= 1).all():
-            break
-        enough = steps.saved[j, middle] - steps.saved[i, middle] >= need
-        high = np.where(enough, middle, high)
-        low = np.where(enough, low, middle)
-    left = need - (steps.saved[j, low] - steps.saved[i, low])
-    return high - 1, steps.cost[j, low] - steps.cost[i, low], left
-
-
-def _fill(steps: _Steps, i: Ints, j: Ints, need: Floats) -> tuple[Floats, Floats]:
-    """The linear relaxation's extra cost of saving `need`, and that of rounding it up."""
-    step, cost, left = _reach(steps, i, j, need)
-    times = left / steps.step_saved[step]
-    price = steps.step_cost[step]
-    enough = steps.saved[j, step + 1] - steps.saved[i, step + 1] >= need
-    over = np.where(enough, cost + np.ceil(times) * price, np.inf)
-    return (cost + times * price) * (1 - 1e-13), over
-
-
-def _fewest(table: _Bounds, i: Ints, j: Ints, need: Floats) -> Floats:
-    """A bound from below: so many nodes must leave their fastest option, at the least each."""
-    step, nodes, left = _reach(table.by_saving, i, j, need)
-    nodes = nodes + np.ceil(left / table.by_saving.step_saved[step] - 1e-9)
-    step, cost, more = _reach(table.by_cost, i, j, nodes)
-    return (cost + more * table.by_cost.step_cost[step]) * (1 - 1e-13)
+def _cuts(rows: int, downsets: int) -> int:
+    """How many cuts the coarse table can have within its bytes, at least two."""
+    cuts = _FINEST_CUTS
+    while cuts > 2 and CoarseTable.bytes_of(rows, cuts, downsets) > _COARSE_BYTES:
+        cuts //= 2
+    return cuts

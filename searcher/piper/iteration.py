@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .evaluate import evaluate
+from .inner import Batch
 from .model import PlanStage
 from .outer import Outer
 
@@ -134,10 +135,9 @@ class IterationSearch:
         while labels.columns[row, 2] >= 0:
             _, _, parent, upper, ti, di, y = (int(x) for x in labels.columns[row])
             pair = self.outer.pair(lower, upper)
-            known = self.inner.least(
-                lower, ti, np.array([upper]), np.array([pair]), np.array([di]), np.array([y])
-            )[0]
-            value = self.inner.exact(lower, ti, upper, pair, di, y)
+            one = Batch(ti, *(np.array([x]) for x in (lower, upper, pair, di, y)))
+            known = self.inner.least(one)[0]
+            value = self.inner.exact(one, 0)
             exact = exact and value <= known * (1 + 1e-12)
             chosen = self.inner.selection(lower, ti, upper, di, y) if exact else None
             if chosen is not None:
@@ -186,11 +186,14 @@ class IterationSearch:
             above, pair, di, state, d = above[keep], pair[keep], di[keep], state[keep], d[keep]
             least = least[keep]
             y = self.outer.in_flight(labels.columns[state, 1], d)
-            floor = -self.inner.room(0.0, i, ti, above, pair, di)
-            numerator = self.inner.least(i, ti, above, pair, di, y)
-            time = numerator + floor
+            batch = Batch(ti, np.full_like(pair, i), above, pair, di, y)
+            floor = -self.inner.room(0.0, batch)
+            numerator = self.inner.least(batch)
+            possible = np.isfinite(numerator)
+            time = np.where(possible, numerator, 0.0) + floor
             fill = labels.fill[state] + time
-            good = np.flatnonzero(((n - d) * time / d <= steady) & (fill + self.rest[i] < budget))
+            possible &= ((n - d) * time / d <= steady) & (fill + self.rest[i] < budget)
+            good = np.flatnonzero(possible)
             if good.size:
                 rows = (devices[keep], replicas[keep], state, above, np.full_like(di, ti), di, y)
                 found.columns.append(np.stack([r[good] for r in rows], axis=1).astype(np.int32))

@@ -4,101 +4,115 @@ For a bound T the question needs no times in its states: for every downset D it 
 set of (devices k, sum of data degrees s) with which the nodes outside D can be run. More devices
 are never worse, nor is a smaller s (it only lowers the number of microbatches in flight), so a
 pair is kept only when no other is at most as large in both. The least work of D bounds the
-devices that D still needs, which cuts states early. Rows run from the output end to the input.
+devices that D still needs, which cuts states early. Downsets of one size do not nest, so they
+are worked on together, in blocks, from the output end to the input.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .downsets import Lattice
-from .inner import NO, UNSURE, YES, Inner
+from .inner import NO, UNSURE, YES, Batch, Inner
 from .model import PlanStage, Problem
 
 Ints = NDArray[Any]
 _INTEGER = np.int32
 _FAR = 2**30
-_LEADERS = 64
+_BLOCK_PAIRS = 2**17
+_DEVICES, _REPLICAS, _PARENT, _UPPER, _TI, _DI, _FLIGHT = range(7)
 
 
 @dataclass(frozen=True)
-class _Stage:
-    """A stage as indices: downsets, tensor degree, data degree, microbatches in flight."""
+class Extensions:
+    """Stages put before known states: rows of `_States.columns`, and the downset of each."""
 
-    lower: int
-    upper: int
-    ti: int
-    di: int
-    in_flight: int
+    lower: Ints
+    columns: Ints
+
+    @classmethod
+    def joined(cls, parts: list[Extensions]) -> Extensions:
+        """All parts as one."""
+        return cls(
+            np.concatenate([part.lower for part in parts]),
+            np.concatenate([part.columns for part in parts]),
+        )
+
+    def take(self, chosen: Ints) -> Extensions:
+        """The chosen elements alone."""
+        return Extensions(self.lower[chosen], self.columns[chosen])
+
+    def pareto(self) -> Extensions:
+        """Those that no other of the same downset beats, by downset and rising devices."""
+        devices, replicas = self.columns[:, _DEVICES], self.columns[:, _REPLICAS]
+        order = np.lexsort((replicas, devices, self.lower))
+        # running minimum of s that begins anew with each downset
+        fresh = replicas[order] - self.lower[order].astype(np.int64) * _FAR
+        best = np.minimum.accumulate(fresh)
+        keep = np.ones(len(order), np.bool_)
+        keep[1:] = fresh[1:] < best[:-1]
+        return self.take(order[keep])
 
 
-@dataclass
 class _States:
     """Pareto states of all downsets, those of one next to each other, found from the end."""
 
-    first: Ints
-    count: Ints
-    least: Ints
-    devices: Ints
-    replicas: Ints
-    parent: list[int] = field(default_factory=list[int])
-    made: list[_Stage | None] = field(default_factory=list[_Stage | None])
+    def __init__(self, lattice: Lattice) -> None:
+        self.first = np.zeros(lattice.size, np.int64)
+        self.count = np.zeros(lattice.size, np.int64)
+        self.least = np.full(lattice.size, _FAR, _INTEGER)
+        self.columns = np.zeros((1024, 7), _INTEGER)
+        self.used = 1
+        self.columns[0, _PARENT] = -1
+        self.count[-1], self.least[-1] = 1, 0
 
-    @classmethod
-    def of(cls, lattice: Lattice) -> _States:
-        zeros = np.zeros(lattice.size, np.int64)
-        least = np.full(lattice.size, _FAR, np.int32)
-        room = np.zeros(1024, np.int32)
-        return cls(zeros, zeros.copy(), least, room, room.copy())
-
-    def add(self, i: int, found: list[tuple[int, int, int, _Stage | None]]) -> None:
-        """Give downset i its states: (devices, replicas, parent state, stage)."""
-        at = len(self.made)
-        while at + len(found) > len(self.devices):
-            self.devices = np.concatenate([self.devices, np.zeros_like(self.devices)])
-            self.replicas = np.concatenate([self.replicas, np.zeros_like(self.replicas)])
-        self.first[i], self.count[i] = at, len(found)
-        if found:
-            self.least[i] = min(devices for devices, _, _, _ in found)
-        for n, (devices, replicas, parent, stage) in enumerate(found):
-            self.devices[at + n], self.replicas[at + n] = devices, replicas
-            self.parent.append(parent)
-            self.made.append(stage)
+    def add(self, found: Extensions) -> None:
+        """Append the states of some downsets, sorted by downset and rising devices."""
+        at, count = self.used, len(found.lower)
+        while at + count > len(self.columns):
+            self.columns = np.concatenate([self.columns, np.zeros_like(self.columns)])
+        self.columns[at : at + count] = found.columns
+        downsets, first, counts = np.unique(found.lower, return_index=True, return_counts=True)
+        self.first[downsets], self.count[downsets] = at + first, counts
+        self.least[downsets] = found.columns[first, _DEVICES]
+        self.used += count
 
 
-class _Front:
-    """The Pareto set of one downset while it grows: least s for at most k devices."""
+class _Block:
+    """Downsets first ≤ i < end of one size, with what has been found for them so far.
 
-    def __init__(self, most: int) -> None:
+    `best[i - first, k]` is the least s known with at most k devices.
+    """
+
+    def __init__(self, first: int, end: int, most: Ints, devices: int) -> None:
+        self.first = first
+        self.end = end
         self.most = most
-        self.best = np.full(most + 1, _FAR, np.int32)
-        self.states: dict[int, tuple[int, int, int, _Stage | None]] = {}
+        self.best = np.full((end - first, devices + 1), _FAR, _INTEGER)
+        self.parts: list[Extensions] = []
 
-    def undominated(self, devices: Ints, replicas: Ints) -> NDArray[np.bool_]:
-        """Which pairs are within the cap and smaller than all that is known."""
-        inside = devices <= self.most
-        return inside & (replicas < self.best[np.minimum(devices, self.most)])
+    def open(self, lower: Ints, devices: Ints, replicas: Ints) -> NDArray[np.bool_]:
+        """Which pairs are within the downset's cap and smaller than all that is known."""
+        row = lower - self.first
+        inside = devices <= self.most[row]
+        best = self.best[row, np.where(inside, devices, 0)]
+        return inside & (replicas < best)
 
-    def add(self, devices: int, replicas: int, parent: int, stage: _Stage) -> None:
-        if replicas >= self.best[devices]:
-            return
-        view = self.best[devices:]
-        np.minimum(view, replicas, out=view)
-        self.states[devices] = (devices, replicas, parent, stage)
-
-    def result(self) -> list[tuple[int, int, int, _Stage | None]]:
-        """The states that are still undominated, by rising devices."""
-        kept: list[tuple[int, int, int, _Stage | None]] = []
-        for devices in sorted(self.states):
-            state = self.states[devices]
-            if not kept or state[1] < kept[-1][1]:
-                kept.append(state)
-        return kept
+    def add(self, found: Extensions) -> None:
+        """Add extensions that are open."""
+        found = found.pareto()
+        self.parts.append(found)
+        row = found.lower - self.first
+        at = (row, found.columns[:, _DEVICES])
+        self.best[at] = np.minimum(self.best[at], found.columns[:, _REPLICAS])
+        rows = np.unique(row)
+        self.best[rows] = np.minimum.accumulate(self.best[rows], axis=1)
 
 
 class Outer:
@@ -111,13 +125,13 @@ class Outer:
         self.checks = 0
         self.data = self.inner.data
         self.tensor = [degree.t for degree in self.inner.degrees]
-        upto = np.arange(problem.devices + 3)
-        next_index = np.searchsorted(self.data, upto)
-        self._next_index = next_index.astype(np.int32)  # of the least degree >= the argument
+        next_index = np.searchsorted(self.data, np.arange(problem.devices + 3))
+        self._next_index = next_index.astype(_INTEGER)  # of the least degree >= the argument
         padded = np.append(self.data, problem.devices + 1)  # more than any plan has
         self._degree = padded.astype(_INTEGER)
         self._next_degree = padded[next_index].astype(_INTEGER)
         self.work = self._least_work()
+        self._blocks = list(_blocks(lattice))
 
     def _least_work(self) -> NDArray[np.float64]:
         """For every downset the least device-time of its nodes; infinite if one has no option."""
@@ -165,50 +179,48 @@ class Outer:
             return None
         needed = np.ceil(self.work / limit * (1 - 1e-9)).astype(np.int64)
         needed[1:] = np.maximum(needed[1:], 1)
-        states = _States.of(self.lattice)
-        states.add(self.lattice.size - 1, [(0, 0, -1, None)])
-        for i in range(self.lattice.size - 2, -1, -1):
-            front = _Front(self.problem.devices - int(needed[i]))
-            if front.most >= 1:
-                self._row(limit, i, front, states)
-                states.add(i, front.result())
-        if not states.count[0]:
-            return None
-        return self._plan(states)
+        most = self.problem.devices - needed
+        states = _States(self.lattice)
+        for first, end in self._blocks:
+            if most[first:end].max() < 1:
+                continue
+            block = _Block(first, end, most[first:end], self.problem.devices)
+            self._fill(limit, block, states)
+            if block.parts:
+                states.add(Extensions.joined(block.parts).pareto())
+        return self._plan(states) if states.count[0] else None
 
-    def _row(self, limit: float, i: int, front: _Front, states: _States) -> None:
-        """Find the Pareto set of downset i from those of the downsets above it."""
-        start, end = int(self.lattice.start[i]), int(self.lattice.start[i + 1])
+    def _fill(self, limit: float, block: _Block, states: _States) -> None:
+        """Find the Pareto sets of a block's downsets from those of the downsets above them."""
+        start, end = int(self.lattice.start[block.first]), int(self.lattice.start[block.end])
+        counts = np.diff(self.lattice.start[block.first : block.end + 1])
         above = self.lattice.above[start:end]
-        least = states.least[above]
+        room = np.repeat(block.most, counts) - states.least[above]
+        alive = np.flatnonzero(room >= 1)
+        lower = np.repeat(np.arange(block.first, block.end, dtype=_INTEGER), counts)[alive]
+        above, room, pair = above[alive], room[alive], alive + start
         top = float(len(self._next_degree) - 1)
         for ti, t in enumerate(self.tensor):
-            replicas = self.inner.costs.least[ti][start:end] * ((1 - 1e-12) / limit)
+            replicas = self.inner.costs.least[ti][pair] * ((1 - 1e-12) / limit)
             np.minimum(replicas, top, out=replicas)
-            needed = np.ceil(replicas, out=replicas).astype(np.int32)
+            needed = np.ceil(replicas, out=replicas).astype(_INTEGER)
             needed[needed == 0] = 1
-            total = self._next_degree[needed] * t
-            total += least
-            chosen = np.flatnonzero(total <= front.most)
-            if chosen.size > 4 * _LEADERS:
-                order = np.argpartition(total[chosen], _LEADERS)
-                parts = [chosen[order[:_LEADERS]], chosen[order[_LEADERS:]]]
-            else:
-                parts = [chosen]
-            for part in parts:
-                if part.size:
-                    di = self._next_index[needed[part]]
-                    self._extend(limit, i, ti, above[part], part + start, di, front, states)
+            chosen = np.flatnonzero(self._next_degree[needed] * t <= room)
+            if chosen.size:
+                di = self._next_index[needed[chosen]]
+                self._extend(
+                    limit, ti, lower[chosen], above[chosen], pair[chosen], di, block, states
+                )
 
     def _extend(
         self,
         limit: float,
-        i: int,
         ti: int,
+        lower: Ints,
         above: Ints,
         pair: Ints,
         di: Ints,
-        front: _Front,
+        block: _Block,
         states: _States,
     ) -> None:
         """Try every state of each of `above` with data degree `di` and, where that fails, more."""
@@ -218,35 +230,52 @@ class Outer:
             which = np.repeat(np.arange(len(above)), counts)
             offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
             state = state[which] + offset
-            above, pair, di = above[which], pair[which], di[which]
-        devices, replicas = states.devices[state], states.replicas[state]
-        t = self.tensor[ti]
-        spare = self.problem.microbatches - (1 if i else 0)
+            lower, above, pair, di = lower[which], above[which], pair[which], di[which]
+        spare = self.problem.microbatches - (lower > 0)
         while state.size:
             d = self._degree[di]
-            total, together = devices + t * d, replicas + d
-            keep = np.flatnonzero((together <= spare) & front.undominated(total, together))
+            total = states.columns[state, _DEVICES] + self.tensor[ti] * d
+            together = states.columns[state, _REPLICAS] + d
+            keep = np.flatnonzero((together <= spare) & block.open(lower, total, together))
             if not keep.size:
                 return
-            above, pair, di, state = above[keep], pair[keep], di[keep], state[keep]
-            devices, replicas, d = devices[keep], replicas[keep], d[keep]
-            y = self.in_flight(replicas, d)
-            verdict = self.inner.verdicts(limit, i, ti, above, pair, di, y)
-            self._accept(i, ti, np.flatnonzero(verdict == YES), above, state, di, y, states, front)
-            for e in self._unsure(verdict, devices + t * d, replicas + d, front):
-                if not front.undominated(devices[e] + t * d[e], replicas[e] + d[e]):
-                    continue
-                j, p, n, flight = int(above[e]), int(pair[e]), int(di[e]), int(y[e])
-                one = np.array([e])
-                bound = self.inner.room(limit, i, ti, above[one], pair[one], di[one])
-                if self.inner.exact(i, ti, j, p, n, flight) <= bound[0]:
-                    self._accept(i, ti, one, above, state, di, y, states, front)
-                else:
-                    verdict[e] = NO
+            lower, above, pair, state = lower[keep], above[keep], pair[keep], state[keep]
+            di, total, together, spare = di[keep], total[keep], together[keep], spare[keep]
+            y = self.in_flight(together - d[keep], d[keep])
+            batch = Batch(ti, lower, above, pair, di, y)
+            verdict = self.inner.verdicts(limit, batch)
+            columns = (total, together, state, above, np.full_like(di, ti), di, y)
+            good = np.flatnonzero(verdict == YES)
+            if good.size:
+                block.add(_extensions(lower, columns, good))
+            self._decide(limit, batch, verdict, columns, block)
             again = np.flatnonzero(verdict == NO)
-            above, pair, state = above[again], pair[again], state[again]
-            devices, replicas = devices[again], replicas[again]
-            di = di[again] + 1
+            lower, above, pair, state = lower[again], above[again], pair[again], state[again]
+            di, spare = di[again] + 1, spare[again]
+
+    def _decide(
+        self,
+        limit: float,
+        batch: Batch,
+        verdict: NDArray[np.int8],
+        columns: tuple[Ints, ...],
+        block: _Block,
+    ) -> None:
+        """Solve unsure stages exactly, the most promising first, while they would help."""
+        unsure = np.flatnonzero(verdict == UNSURE)
+        if not unsure.size:
+            return
+        total, together = columns[_DEVICES], columns[_REPLICAS]
+        room = self.inner.room(limit, batch.take(unsure))
+        order = np.lexsort((together[unsure], total[unsure]))
+        for n in order.tolist():
+            one = unsure[n : n + 1]
+            if not block.open(batch.lower[one], total[one], together[one])[0]:
+                continue
+            if self.inner.exact(batch, int(one[0])) <= room[n]:
+                block.add(_extensions(batch.lower, columns, one))
+            else:
+                verdict[one] = NO
 
     def in_flight(self, replicas: Ints, d: Ints) -> Ints:
         """Microbatches in flight in a stage of d replicas before stages of `replicas` in sum."""
@@ -254,52 +283,34 @@ class Outer:
             return self.problem.microbatches // d
         return (replicas + d - 1) // d + 1
 
-    def _unsure(
-        self, verdict: NDArray[np.int8], total: Ints, together: Ints, front: _Front
-    ) -> list[int]:
-        unsure = np.flatnonzero(verdict == UNSURE)
-        unsure = unsure[front.undominated(total[unsure], together[unsure])]
-        order = np.lexsort((together[unsure], total[unsure]))
-        return unsure[order].tolist()
-
-    def _accept(
-        self,
-        i: int,
-        ti: int,
-        accepted: Ints,
-        above: Ints,
-        state: Ints,
-        di: Ints,
-        y: Ints,
-        states: _States,
-        front: _Front,
-    ) -> None:
-        """Add the Pareto set of the accepted extensions to the front."""
-        if not accepted.size:
-            return
-        d = self._degree[di[accepted]]
-        total = states.devices[state[accepted]] + self.tensor[ti] * d
-        together = states.replicas[state[accepted]] + d
-        order = np.lexsort((together, total))
-        best = np.minimum.accumulate(together[order])
-        first = np.ones(len(order), np.bool_)
-        first[1:] = together[order][1:] < best[:-1]
-        for n in order[first].tolist():
-            e = int(accepted[n])
-            stage = _Stage(i, int(above[e]), ti, int(di[e]), int(y[e]))
-            front.add(int(total[n]), int(together[n]), int(state[e]), stage)
-
     def _plan(self, states: _States) -> list[PlanStage]:
-        state = int(states.first[0])
         stages: list[PlanStage] = []
-        while (made := states.made[state]) is not None:
-            chosen = self.inner.selection(made.lower, made.ti, made.upper, made.di, made.in_flight)
+        lower, row = 0, int(states.first[0])
+        while row > 0:
+            _, _, parent, upper, ti, di, y = (int(x) for x in states.columns[row])
+            chosen = self.inner.selection(lower, ti, upper, di, y)
             assert chosen is not None, "the programme accepted a stage that does not fit"
-            stages.append(
-                PlanStage(tuple(chosen), int(self.data[made.di]), self.tensor[made.ti], chosen)
-            )
-            state = states.parent[state]
+            d = int(self.data[di])
+            stages.append(PlanStage(tuple(chosen), d, self.tensor[ti], chosen))
+            lower, row = upper, parent
         return stages
+
+
+def _blocks(lattice: Lattice) -> Iterator[tuple[int, int]]:
+    """Ranges of downsets of one size with not too many pairs, from the largest downsets down."""
+    sizes: NDArray[np.int64] = lattice.member.sum(axis=1)
+    end = lattice.size - 1
+    while end > 0:
+        same = int(np.searchsorted(sizes, int(sizes[end - 1])))
+        few = int(np.searchsorted(lattice.start, int(lattice.start[end]) - _BLOCK_PAIRS))
+        first = min(end - 1, max(same, few))
+        yield first, end
+        end = first
+
+
+def _extensions(lower: Ints, columns: tuple[Ints, ...], chosen: Ints) -> Extensions:
+    rows = np.stack([column[chosen] for column in columns], axis=1)
+    return Extensions(lower[chosen], rows.astype(_INTEGER))
 
 
 def strictly_below(value: float) -> float:

@@ -22,11 +22,11 @@ class Degree:
     class: `class_of[v]` (-1 without options), `classes[c]`, `count[i, c]` nodes of downset i.
     """
 
-    def __init__(self, t: int, problem: Problem, lattice: Lattice, member: Floats) -> None:
+    def __init__(self, t: int, problem: Problem, member: Floats) -> None:
         self.t = t
         nodes = problem.graph.nodes
         self.options = [_useful(node, t) for node in nodes]
-        self.same_sync = all(_same_sync(options) for options in self.options)
+        self.same_sync = all(same_sync(options) for options in self.options)
         self.same_weights = all(len({o.parameters for o in x}) <= 1 for x in self.options)
         keys: dict[tuple[tuple[float, ...], ...], int] = {}
         self.class_of = [
@@ -76,7 +76,8 @@ def _beats(a: LayerOption, b: LayerOption) -> bool:
     )
 
 
-def _same_sync(options: tuple[LayerOption, ...]) -> bool:
+def same_sync(options: tuple[LayerOption, ...]) -> bool:
+    """Whether all options add the same traffic at every edge."""
     return all(
         o.sync_forward == options[0].sync_forward and o.sync_backward == options[0].sync_backward
         for o in options[1:]
