@@ -7,16 +7,16 @@ Needs no JAX. Does what this command line does:
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from partir.cli.main import main
 
-FOLDER = Path(__file__).resolve().parent
+PROGRAM, SCRIPT = "examples/transformer_step.mlir", "examples/zero3.tactic"
 
 if __name__ == "__main__":
-    program = FOLDER / "transformer_step.mlir"
-    script = FOLDER / "zero3.tactic"
-    print(f"partir partition {program.name} --tactics {script.name} --verify\n")
-    print(script.read_text(), flush=True)
-    sys.exit(main(["partition", str(program), "--tactics", str(script), "--verify"]))
+    os.chdir(Path(__file__).resolve().parent.parent)
+    print(f"partir partition {PROGRAM} --tactics {SCRIPT} --verify\n")
+    print(Path(SCRIPT).read_text(), flush=True)
+    sys.exit(main(["partition", PROGRAM, "--tactics", SCRIPT, "--verify"]))
