@@ -163,6 +163,15 @@ def sums(world: World, arguments: Arguments) -> Value:
 
 
 @_function()
+def attentions(world: World, arguments: Arguments) -> Value:
+    """The attentions, found by structure: rows of (queries, keys, values, mixed)."""
+    return [
+        tuple(world.match(v) for v in (a.queries, a.keys, a.values, a.mixed))
+        for a in world.structure.attentions()
+    ]
+
+
+@_function()
 def experts(world: World, arguments: Arguments) -> Value:
     """The weights that have one matrix for each expert: rows of (weight, expert dimension)."""
     return [(world.named[a], dim) for a, dim in world.structure.experts()]
@@ -179,6 +188,13 @@ def columns(world: World, arguments: Arguments) -> Value:
     """Megatron's column weights, found by structure: rows of (weight, dimension)."""
     found = world.structure.columns(_axis(arguments).size)
     return [(world.named[column.argument], column.dim) for column in found]
+
+
+@_function(_AXIS)
+def rows(world: World, arguments: Arguments) -> Value:
+    """The row weights of Megatron's columns: rows of (weight, dimension)."""
+    found = world.structure.rows(_axis(arguments).size)
+    return [(world.named[argument], dim) for argument, dim in found]
 
 
 @_function()

@@ -23,6 +23,7 @@ from ..engine.graph import ARGUMENT, RESULT, Graph
 from ..engine.roles import PARAM, Roles
 from ..partir_dialect.rules.base import Kind
 
+EXPONENTIAL = "stablehlo.exponential"
 PRODUCTS = frozenset({"stablehlo.dot_general"})
 
 
@@ -36,6 +37,16 @@ class Column:
     product: int
     rows: tuple[int, ...]
     row_products: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """The values that an attention multiplies (queries, keys, values) and what it makes of them."""
+
+    queries: int
+    keys: int
+    values: int
+    mixed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +229,18 @@ class Structure:
                     break
         return tuple(chosen.values())
 
+    def rows(self, size: int) -> tuple[tuple[int, int], ...]:
+        """(argument, dimension) of the row weights of the columns, for an axis of that size."""
+        found: dict[tuple[int, int], None] = {}
+        for column in self.columns(size):
+            flow = self.flow(column.argument, column.dim, size)
+            for row in column.rows:
+                rank = len(self.graph.shapes[self.graph.arguments[row].value])
+                for dim in range(rank):
+                    if any((op, f) in flow.absorbed for op, _, f in self._through_shapes(row, dim)):
+                        found[row, dim] = None
+        return tuple(found)
+
     def _candidates(self, size: int) -> dict[int, list[tuple[int, Flow]]]:
         """Of each weight the dimensions that flow cleanly, in the order of the first products."""
         found: dict[int, list[tuple[int, Flow]]] = {}
@@ -320,6 +343,63 @@ class Structure:
                         found[place] = None
                         frontier.append(place)
         return found
+
+    def attentions(self) -> tuple[Attention, ...]:
+        """The attentions of the forward computation, in program order.
+
+        A product of two activations (scores), one dimension of which flows through a softmax into
+        the contraction of a later product of two activations (mixing): that dimension is the keys'.
+        """
+        graph = self.graph
+        found: list[Attention] = []
+        for op, kind in enumerate(graph.kinds):
+            if kind not in PRODUCTS or not self.forward[op] or not self._of_activations(op):
+                continue
+            (scores,) = graph.results[op]
+            for dim in range(len(graph.shapes[scores])):
+                mix, k = self._mixed_along(scores, dim)
+                if mix < 0:
+                    continue
+                (factor,) = graph.op_shapes[op].outputs[0][dim]
+                key = graph.op_shapes[op].where_in[factor][0][0]
+                found.append(
+                    Attention(
+                        graph.operands[op][1 - key],
+                        graph.operands[op][key],
+                        graph.operands[mix][1 - k],
+                        graph.results[mix][0],
+                    )
+                )
+                break
+        return tuple(found)
+
+    def _of_activations(self, op: int) -> bool:
+        data, _ = self._origin
+        return all(data[v] for v in self.graph.operands[op][:2])
+
+    def _mixed_along(self, value: int, dim: int) -> tuple[int, int]:
+        """The product of activations that contracts what the dimension becomes, behind a softmax,
+        and by which operand; -1, -1 if there is none."""
+        graph = self.graph
+        frontier = [(value, dim, False)]
+        seen = set(frontier)
+        while frontier:
+            current, d, soft = frontier.pop()
+            for op, k in graph.uses[current]:
+                shape = graph.op_shapes[op]
+                if not self.forward[op] or k >= len(shape.inputs) or not shape.inputs[k][d]:
+                    continue
+                factor = shape.inputs[k][d][0]
+                if graph.kinds[op] in PRODUCTS:
+                    if soft and self._of_activations(op) and not shape.where_out[factor]:
+                        return op, k
+                    continue
+                for r, d2 in shape.where_out[factor]:
+                    place = (graph.results[op][r], d2, soft or graph.kinds[op] == EXPONENTIAL)
+                    if place not in seen:
+                        seen.add(place)
+                        frontier.append(place)
+        return -1, -1
 
     def _is_lookup(self, op: int, k: int, factor: int) -> bool:
         graph = self.graph

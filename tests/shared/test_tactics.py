@@ -16,6 +16,7 @@ from partir.partir_dialect.mesh import Mesh
 from partir.partir_dialect.reader import read_module
 from partir.passes.prepare import prepare
 from partir.tactics import Run, parse, run
+from partir.tactics.structure import Structure
 
 LARGE = {"t5b_train", "t_train_L32"}
 
@@ -202,6 +203,38 @@ def test_small_parameters_stay_whole(programs: Path):
             small = session.graph.bytes_of(argument.value) < 1024
             whole = session.local_shape(argument.value) == session.graph.shapes[argument.value]
             assert small == whole, argument.name
+
+
+def test_context_gathers_keys_and_values(programs: Path):
+    """Two gathers a layer, of keys and values, which the backward pass shares; their gradients are
+    scattered (llama: two a layer; the fused weight of t_train makes them one); and every parameter
+    has a sum over the axis, and so has the loss."""
+    for name, scattered, parameters in (("llama_train_L2", 2 * 2, 21), ("t_train_L2", 2, 19)):
+        session, result = applied(programs, name, "context(axis=seq)", seq=4)
+        assert not result.steps[0].warnings
+        assert counts(session) == {
+            "all_gather": 2 * 2,
+            "reduce_scatter": scattered,
+            "all_reduce": parameters + 1,
+        }
+
+
+def test_attention_is_found_and_routing_is_not(programs: Path):
+    for name, attentions in (("moe_train_L2", 2), ("unet_train", 1), ("gns_train", 0)):
+        graph, roles = program(programs, name)
+        assert len(Structure(graph, roles).attentions()) == attentions, name
+
+
+def test_multiquery_exchanges_heads_and_batch(programs: Path):
+# --- the how-to page ----------------------------------------------------------------------------
+    again, because the residual stream follows the cache."""
+    session, _ = applied(programs, "it_decode_mq_L2", "multiquery(axis=model)", model=4)
+    layers, tokens = 2, 8
+    assert counts(session) == dict.fromkeys(
+        ("all_to_all", "reduce_scatter", "all_gather"), 2 * layers * tokens
+    )
+    cache = session.graph.argument("cache/layer_0/k").value
+    assert session.local_shape(cache) == (6, 32, 16)
 
 
 # --- the how-to page ------------------------------------------------------------------------------
