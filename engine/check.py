@@ -8,7 +8,7 @@ misses a reduction, or calls a partial value whole, fails here without anything 
 
 from __future__ import annotations
 
-from ..partir_dialect.rules.base import Dims, Kind
+from ..partir_dialect.rules.base import Dims
 from .graph import CARRY_KINDS, Graph
 from .plan import Compute, Plan, Reshard
 from .route import Move, Pending, Spot
@@ -123,7 +123,7 @@ def _check_partial(
     made: Pending = tuple(
         (axis, factor.reducer or "add")
         for f, factor in enumerate(shape.factors)
-        if factor.kind is Kind.REDUCTION
+        if shape.partial[f]
         for axis in on.get(f, ())
     )
     hot = [k for k, local in enumerate(step.inputs) if plan.values[local].spot.pending]

@@ -51,11 +51,11 @@ class Deferrals:
 
 def produced_pending(state: State, op: int) -> Pending:
     """What the op's own nest leaves partial in its results."""
-    factors = state.graph.op_shapes[op].factors
+    shape = state.graph.op_shapes[op]
     return tuple(
-        (axis, factors[f].reducer or "add")
+        (axis, shape.factors[f].reducer or "add")
         for axis, f in state.nests[state.graph.slots[op]]
-        if f >= 0 and factors[f].kind is Kind.REDUCTION
+        if f >= 0 and shape.partial[f]
     )
 
 

@@ -15,7 +15,7 @@ from math import prod
 
 from ..partir_dialect.errors import PartirError
 from ..partir_dialect.rules.base import Dims, Factor, Kind, Rule
-from .local import LOCAL_OPS, MASKED, REWRITES
+from .local import ALONE, LOCAL_OPS, MASKED, REWRITES, UNEVEN
 
 ARGUMENT = "partir.argument"
 RESULT = "partir.result"
@@ -67,7 +67,9 @@ class OpShape:
 
     `inputs[k][d]` and `outputs[r][d]` are factors major to minor; `where_in[f]` and `where_out[f]`
     are the (operand or result, dimension) pairs in which factor f occurs; `usable[f]` says whether
-    an axis may tile along f at all, `padable[f]` whether its tiles may be uneven.
+    an axis may tile along f at all, `padable[f]` whether its tiles may be uneven, `partial[f]`
+    whether tiles of it leave partial results, and `alone[f]` whether no other such factor may be
+    tiled beside it.
     """
 
     factors: tuple[Factor, ...]
@@ -77,6 +79,8 @@ class OpShape:
     where_out: tuple[tuple[tuple[int, int], ...], ...]
     usable: tuple[bool, ...]
     padable: tuple[bool, ...]
+    partial: tuple[bool, ...]
+    alone: tuple[bool, ...]
     rule: Rule
 
 
@@ -183,6 +187,8 @@ def compile_rule(kind: str, rule: Rule, captured: tuple[tuple[int, ...], ...] = 
         where_out,
         tuple(_usable(kind, factor, where_in[f], where_out[f]) for f, factor in enumerate(factors)),
         tuple(_padable(kind, factor) and f not in products for f, factor in enumerate(factors)),
+        tuple(_is_partial(factor) for factor in factors),
+        tuple(factor.rewrite in ALONE for factor in factors),
         rule,
     )
 
@@ -202,7 +208,14 @@ def _padable(kind: str, factor: Factor) -> bool:
     """Whether padding at the tail of the factor can do no harm, or is masked."""
     if factor.kind is Kind.REDUCTION:
         return kind in MASKED
-    return factor.kind is Kind.PARALLEL or factor.rewrite == "iota"
+    if factor.rewrite == "slice":
+        return factor.reducer is not None
+    return factor.kind is Kind.PARALLEL or factor.rewrite in UNEVEN
+
+
+def _is_partial(factor: Factor) -> bool:
+    """Whether each tile of the factor gives a partial result: sums, and masked parts."""
+    return factor.reducer is not None and factor.kind in (Kind.REDUCTION, Kind.SPECIAL)
 
 
 def _usable(
@@ -218,10 +231,12 @@ def _usable(
         return False
     if factor.kind is Kind.SPECIAL and factor.rewrite is None:
         return False
+    if factor.rewrite == "slice" and factor.reducer is None:
+        return False
     for where in (where_in, where_out):  # twice in one value cannot be a tile
         if len({k for k, _ in where}) != len(where):
             return False
-    return factor.kind is not Kind.REDUCTION or not where_out
+    return not _is_partial(factor) or not where_out
 
 
 def pair(graph: Graph, pairs: dict[int, int]) -> None:

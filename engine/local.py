@@ -29,7 +29,8 @@ RETYPED: frozenset[str] = frozenset(
         for name in (
             "bitcast_convert broadcast_in_dim cholesky clamp concatenate dot_general fft pad "
             "reduce reduce_window reshape reverse scatter select select_and_scatter sort transpose "
-            "triangular_solve iota batch_norm_inference dynamic_update_slice convolution"
+            "triangular_solve iota batch_norm_inference dynamic_update_slice convolution "
+            "custom_call"
         ).split()
     ]
     + ["chlo.top_k", "partir.argument", "partir.result", "partir.replicate", "partir.stop"]
@@ -51,5 +52,17 @@ MASKED: frozenset[str] = frozenset(
 MASK = "mask"
 """The rewrite of a padded REDUCTION factor (it is no rule's: any kind in `MASKED` may need it)."""
 
-REWRITES: frozenset[str] = frozenset({"iota", "init_once"})
+REWRITES: frozenset[str] = frozenset(
+    "iota init_once convolution_groups gather_index scatter_index slice dynamic_slice "
+    "dynamic_update_slice".split()
+)
 """Local rewrites of special factors (names as in `Factor.rewrite`)."""
+
+UNEVEN: frozenset[str] = frozenset(
+    "iota gather_index scatter_index dynamic_slice dynamic_update_slice".split()
+)
+"""Rewrites that hold for tiles with padding at the tail, too: indices are clamped or dropped by the
+global size, so that they never meet the padding."""
+
+ALONE: frozenset[str] = frozenset({"dynamic_update_slice"})
+"""Rewrites of which an op takes one factor at a time."""

@@ -139,12 +139,19 @@ class State:
                 continue
             whole = shape.factors[f].size
             if left % size == 0 or (left == whole and shape.padable[f]):
-                return f if self._majors_filled(op, slot, f) else NONE
+                return f if self._is_open(op, slot, f) else NONE
             common = gcd(left, size)
             if common > 1 and len(dim) > 1:
                 self.splits[op, axis] = common
             return NONE
         return NONE
+
+    def _is_open(self, op: int, slot: int, factor: int) -> bool:
+        """Whether what has been tiled of the op lets the factor be tiled."""
+        alone = self.graph.op_shapes[op].alone
+        if alone[factor] and any(f >= 0 and f != factor and alone[f] for _, f in self.nests[slot]):
+            return False
+        return self._majors_filled(op, slot, factor)
 
     def _majors_filled(self, op: int, slot: int, factor: int) -> bool:
         shape = self.graph.op_shapes[op]

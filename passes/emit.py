@@ -35,6 +35,10 @@ def tensor_of(value: SSAValue) -> AnyTensor:
     return cast("AnyTensor", type_)
 
 
+def _array(values: Sequence[int]) -> Attribute:
+    return cast("Attribute", DenseArrayBase.from_list(i64, list(values)))
+
+
 class Emitter:
     """Inserts ops after `after` (None: at the start of the block), in the order in which they are
     made."""
@@ -110,6 +114,35 @@ class Emitter:
         dims = {"broadcast_dimensions": cast("Attribute", DenseArrayBase.from_list(i64, []))}
         return self._make(stablehlo.BroadcastInDimOp, [scalar], type_, dims)
 
+    def spread(self, value: SSAValue, dims: Sequence[int], shape: Sequence[int]) -> SSAValue:
+        """The value in a tensor of that shape, its dimensions being `dims` of the result."""
+        type_ = TensorType(tensor_of(value).element_type, shape)
+        return self._make(
+            stablehlo.BroadcastInDimOp, [value], type_, {"broadcast_dimensions": _array(dims)}
+        )
+
+    def minimum(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.MinimumOp, left, right)
+
+    def maximum(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.MaximumOp, left, right)
+
+    def both(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.binary(stablehlo.AndOp, left, right)
+
+    def clamp(self, value: SSAValue, low: int, high: int) -> SSAValue:
+        """The value, no less than `low` and no more than `high`, which its type must hold."""
+        type_ = tensor_of(value)
+        bounded = self.minimum(value, self.splat(high, type_))
+        return self.maximum(bounded, self.splat(low, type_))
+
+    def within(self, value: SSAValue, low: SSAValue | int, high: SSAValue | int) -> SSAValue:
+        """Whether low <= value < high, elementwise (i32)."""
+        type_ = tensor_of(value)
+        bounds = [self.splat(b, type_) if isinstance(b, int) else b for b in (low, high)]
+        above = self.compare(value, bounds[0], "GE")
+        return self.both(above, self.compare(value, bounds[1], "LT"))
+
     def compare(self, left: SSAValue, right: SSAValue, direction: str) -> SSAValue:
         """An elementwise comparison (`EQ`, `LT`, …) of integers."""
         type_ = TensorType(IntegerType(1), tensor_of(left).get_shape())
@@ -135,6 +168,52 @@ class Emitter:
         return self._make(
             stablehlo.DynamicSliceOp, [value, *starts], type_, {"slice_sizes": sizes_}
         )
+
+    def update(self, value: SSAValue, part: SSAValue, starts: Sequence[SSAValue]) -> SSAValue:
+        """The value with `part` written at `starts` (i32 or whatever they are, all alike)."""
+        return self._make(stablehlo.DynamicUpdateSliceOp, [value, part, *starts], value.type)
+
+    def pad(self, value: SSAValue, dim: int, low: int, high: int) -> SSAValue:
+        """The value with zeros around it along one dimension."""
+        type_ = tensor_of(value)
+        zeros = [0] * len(type_.get_shape())
+        shape = list(type_.get_shape())
+        shape[dim] += low + high
+        fill = self.splat(0, TensorType(type_.element_type, []))
+        properties: dict[str, Attribute] = {
+            "edge_padding_low": _array([*zeros[:dim], low, *zeros[dim + 1 :]]),
+            "edge_padding_high": _array([*zeros[:dim], high, *zeros[dim + 1 :]]),
+            "interior_padding": _array(zeros),
+        }
+        result = TensorType(type_.element_type, shape)
+        return self._make(stablehlo.PadOp, [value, fill], result, properties)
+
+    def part(self, value: SSAValue, dim: int, start: int, size: int) -> SSAValue:
+        """`size` elements of one dimension from `start` on; the value itself if that is all."""
+        type_ = tensor_of(value)
+        shape = list(type_.get_shape())
+        if (start, size) == (0, shape[dim]):
+            return value
+        starts, limits = [0] * len(shape), list(shape)
+        starts[dim], limits[dim], shape[dim] = start, start + size, size
+        properties: dict[str, Attribute] = {
+            "start_indices": _array(starts),
+            "limit_indices": _array(limits),
+            "strides": _array([1] * len(shape)),
+        }
+        return self._make(
+            stablehlo.SliceOp, [value], TensorType(type_.element_type, shape), properties
+        )
+
+    def concatenate(self, values: Sequence[SSAValue], dim: int) -> SSAValue:
+        """The values one after another along a dimension; a single one is itself."""
+        if len(values) == 1:
+            return values[0]
+        shape = list(tensor_of(values[0]).get_shape())
+        shape[dim] = sum(tensor_of(value).get_shape()[dim] for value in values)
+        type_ = TensorType(tensor_of(values[0]).element_type, shape)
+        properties: dict[str, Attribute] = {"dimension": IntegerAttr(dim, i64)}
+        return self._make(stablehlo.ConcatenateOp, values, type_, properties)
 
     def pad_tail(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value with zeros at the tail of each dimension up to `shape`; itself if it has it."""

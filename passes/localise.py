@@ -8,14 +8,12 @@ has its name in `engine/local.py`, the whitelist by which the engine plans.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
-import ml_dtypes
-import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    IntegerAttr,
     IntegerType,
     TensorType,
     i32,
@@ -23,29 +21,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..engine.graph import OpShape
 from ..engine.local import MASK
-from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.constants import dense_attribute
-from ..partir_dialect.dtypes import numpy_dtype
-from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.stablehlo_attrs import ConvAttr
 from .emit import Emitter, tensor_of
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a local rewrite may look at: the mesh, the op's factors, the axes on the factor (names,
-    major to minor), and the global shapes of the operands and results."""
-
-    mesh: Mesh
-    shape: OpShape
-    factor: int
-    axes: tuple[str, ...]
-    global_operands: tuple[Shape, ...]
-    global_results: tuple[Shape, ...]
-
+from .localise_context import Context, Rewrite, Shape, identity_value
+from .localise_index import INDEX_REWRITES
 
 # --- attributes that hold sizes -----------------------------------------------------------------
 
@@ -66,12 +47,12 @@ def _constant(op: Operation, before: Shape) -> None:
 
 
 def _slice(op: Operation, before: Shape) -> None:
-    """A dimension that is tiled is taken whole: its limit is the local size."""
-    limits = _values(op, "limit_indices")
+    """A dimension that is tiled and taken whole: its limit is the local size."""
+    starts, limits = _values(op, "start_indices"), _values(op, "limit_indices")
+    strides = _values(op, "strides") if "strides" in op.properties else [1] * len(starts)
     local = tensor_of(op.operands[0]).get_shape()
     for d, (whole, tile) in enumerate(zip(before, local, strict=True)):
-        if whole != tile:
-            assert limits[d] == whole, (op, d)
+        if (starts[d], limits[d], strides[d]) == (0, whole, 1):
             limits[d] = tile
     op.properties["limit_indices"] = _array(limits)
 
@@ -99,18 +80,10 @@ ATTRIBUTES: dict[str, Callable[[Operation, Shape], None]] = {
 # --- rewrites of special factors ----------------------------------------------------------------
 
 
-def device_index(emit: Emitter, mesh: Mesh, axes: Sequence[str]) -> SSAValue:
-    """The position of the device along several axes, the first the major one (i32)."""
-    index = emit.insert(partir.AxisIndexOp(axes[0])).results[0]
-    for axis in axes[1:]:
-        index = emit.multiply(index, emit.integer(mesh.size(axis)))
-        index = emit.add(index, emit.insert(partir.AxisIndexOp(axis)).results[0])
-    return index
-
-
 def _iota(op: Operation, context: Context, emit: Emitter) -> None:
     """Positions within the tile plus the position of the tile; counted in integers, since a float
     of few bits cannot add positions."""
+    emit = context.after
     result = op.results[0]
     type_ = tensor_of(result)
     ((_, dim),) = context.shape.where_out[context.factor]
@@ -119,33 +92,10 @@ def _iota(op: Operation, context: Context, emit: Emitter) -> None:
     wide = isinstance(element, IntegerType) and cast("IntegerType", element).width.data >= 32
     counter: Attribute = element if wide else i32
     local = emit.iota(TensorType(counter, shape), dim)
-    index = device_index(emit, context.mesh, context.axes)
+    index = context.index(emit)
     offset = emit.convert(emit.multiply(index, emit.integer(shape[dim])), counter)
     made = emit.convert(emit.add(local, emit.broadcast(offset, shape)), element)
-    result.replace_all_uses_with(made)
-
-
-def identity_value(reducer: str, element: Attribute) -> Any:
-    """The identity element of ⊕ for an element type, as a Python or NumPy number."""
-    if reducer in ("add", "or"):
-        return 0
-    if reducer == "mul":
-        return 1
-    low, high = _range(numpy_dtype(element))
-    if reducer == "and":  # all bits set
-        return high if low == 0 else -1
-    return low if reducer == "max" else high
-
-
-def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value of a type; for floats the infinities."""
-    if dtype == np.bool_:
-        return 0, 1
-    try:
-        info = ml_dtypes.iinfo(dtype)
-    except (ValueError, TypeError):
-        return -np.inf, np.inf
-    return int(info.min), int(info.max)
+    context.results[0] = made
 
 
 def _init_once(op: Operation, context: Context, emit: Emitter) -> None:
@@ -153,7 +103,7 @@ def _init_once(op: Operation, context: Context, emit: Emitter) -> None:
     only; on the others it is the identity of ⊕."""
     reducer = context.shape.factors[context.factor].reducer
     assert reducer is not None, op
-    index = device_index(emit, context.mesh, context.axes)
+    index = context.index(emit)
     first = emit.compare(index, emit.integer(0), "EQ")
     count = len(op.operands)
     inits = range(len(op.results)) if op.name == "stablehlo.scatter" else range(count // 2, count)
@@ -168,7 +118,7 @@ def _mask(op: Operation, context: Context, emit: Emitter) -> None:
     """What lies beyond the global size in a reduced dimension becomes the identity of ⊕; of a
     product both sides do, since the other's padding may be infinite."""
     factor = context.shape.factors[context.factor]
-    index = device_index(emit, context.mesh, context.axes)
+    index = context.index(emit)
     product = op.name in ("stablehlo.dot_general", "stablehlo.convolution")
     reducer = "add" if product else factor.reducer or "add"
     for k, dim in context.shape.where_in[context.factor]:
@@ -193,11 +143,25 @@ def masked(
     )
 
 
-Rewrite = Callable[[Operation, Context, Emitter], None]
+def _convolution_groups(op: Operation, context: Context, emit: Emitter) -> None:
+    """The groups that a device has: as many as there are in its tile."""
+    dims = cast("ConvAttr", op.properties["dimension_numbers"])
+    ((_, place),) = [at for at in context.shape.where_in[context.factor] if at[0] == 0]
+    features = place == dims.input_feature_dimension
+    name = "feature_group_count" if features else "batch_group_count"
+    whole = cast("IntegerAttr[IntegerType]", op.properties[name]).value.data
+    assert whole == context.shape.factors[context.factor].size, op
+    op.properties[name] = IntegerAttr(-(-whole // context.tiles), i64)
 
-REWRITES: dict[str, Rewrite] = {"iota": _iota, "init_once": _init_once, MASK: _mask}
-"""Rewrite name -> what it does; ops are emitted before the op (after it where the result
-changes)."""
 
-AFTER: frozenset[str] = frozenset({"iota"})
-"""Rewrites that replace the result: their ops come behind the op."""
+REWRITES: dict[str, Rewrite] = {
+    "iota": _iota,
+    "init_once": _init_once,
+    "convolution_groups": _convolution_groups,
+    MASK: _mask,
+    **INDEX_REWRITES,
+}
+"""Rewrite name -> what it does."""
+
+REPLACING: frozenset[str] = frozenset({"iota"})
+"""Rewrites after which the op itself is of no use any more."""

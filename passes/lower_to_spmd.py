@@ -43,9 +43,10 @@ from ..engine.route import Move
 from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir_attributes import Border, MeshAttr
-from ..partir_dialect.partir_types import FORM, NEST
+from ..partir_dialect.partir_types import CARRIES, FORM, NEST
 from .emit import Emitter, tensor_of
-from .localise import AFTER, ATTRIBUTES, REWRITES, Context
+from .localise import ATTRIBUTES, REPLACING, REWRITES
+from .localise_context import Context
 from .tile import open_session
 
 BORDER = "partir.border"
@@ -189,7 +190,11 @@ class _Lowering:
             attributes(op, before[0] if before else ())
         region = self.graph.region_of[step.op]
         previous, self.last[region] = self.last[region], op
+        if not step.rewrites:
+            return
         block = self.source.blocks[region]
+        emit, behind = Emitter(block, previous, op.location), Emitter(block, op, op.location)
+        results = list[SSAValue](op.results)
         for name, factor, axes in step.rewrites:
             context = Context(
                 self.mesh,
@@ -198,24 +203,17 @@ class _Lowering:
                 tuple(self.plan.axes[a] for a in axes),
                 before,
                 after,
+                behind,
+                results,
             )
-            if name in AFTER:
-                emit = Emitter(block, op, op.location)
-                uses = op.results[0]
-                REWRITES[name](op, context, emit)
-                self._replaced(op, step, uses, emit)
-            else:
-                emit = Emitter(block, previous, op.location)
-                REWRITES[name](op, context, emit)
-
-    def _replaced(self, op: Operation, step: Compute, old: SSAValue, emit: Emitter) -> None:
-        """The rewrite's last op stands for the op, which is dropped."""
-        assert emit.last is not None
-        self.last[self.graph.region_of[step.op]] = emit.last
-        self.ssa[step.outputs[0]] = emit.last.results[0]
-        assert old.first_use is None, op
-        op.detach()
-        op.erase()
+            REWRITES[name](op, context, emit)
+        self.last[region] = behind.last
+        for local, made in zip(step.outputs, results, strict=True):
+            self.ssa[local] = made
+        if any(name in REPLACING for name, _, _ in step.rewrites):
+            op.results[0].replace_all_uses_with(results[0])
+            op.detach()
+            op.erase()
 
     def _control(self, step: Compute, place: Place) -> None:
         """A pseudo-op of control flow: an operand is set, arguments and results get local types."""
@@ -318,3 +316,4 @@ def drop_nests(module: ModuleOp) -> None:
     module.attributes.pop(FORM, None)
     for op in module.walk():
         op.attributes.pop(NEST, None)
+        op.attributes.pop(CARRIES, None)
