@@ -226,8 +226,8 @@ def test_attention_is_found_and_routing_is_not(programs: Path):
 
 
 def test_multiquery_exchanges_heads_and_batch(programs: Path):
-# --- the how-to page ----------------------------------------------------------------------------
-    again, because the residual stream follows the cache."""
+    """Two exchanges a layer and token; Megatron's two sums are scattered onto the batch and
+    gathered again, because the residual stream follows the cache."""
     session, _ = applied(programs, "it_decode_mq_L2", "multiquery(axis=model)", model=4)
     layers, tokens = 2, 8
     assert counts(session) == dict.fromkeys(
@@ -235,6 +235,16 @@ def test_multiquery_exchanges_heads_and_batch(programs: Path):
     )
     cache = session.graph.argument("cache/layer_0/k").value
     assert session.local_shape(cache) == (6, 32, 16)
+
+
+def test_the_vocabulary_is_tiled_as_megatron_does(programs: Path):
+    """Five sums: what is looked up; of the loss the picked logit, the largest and the sum of
+    exponentials; and the gradient of the last activations. With tied or separate tables alike."""
+    for name in ("t_train_L2", "llama_train_L2"):
+        session, _ = applied(programs, name, "embedding(axis=model)", model=2)
+        assert counts(session) == {"all_reduce": 5}, name
+        both, _ = applied(programs, name, "megatron(axis=model, vocab=true)", model=2)
+        assert counts(both) == {"all_reduce": 4 * 2 + 5}, name
 
 
 # --- the how-to page ------------------------------------------------------------------------------
