@@ -1,6 +1,7 @@
 """Which ops say nothing? A reshape to the same shape, a convert to the same type, and the like.
 
-Only ops whose result *is* their operand go; no number is computed. An op with a nest stays.
+Only ops whose result *is* their operand go; no number is computed. An op with a nest or a sharding
+stays.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ def _empty(name: str) -> Callable[[Operation], bool]:
     return lambda op: _numbers(op, name) == ()
 
 
+_PLACED = frozenset({NEST, "sdy.sharding", "mhlo.sharding"})
+
 # A result of the operand's type is the operand: that is the whole test for most of these.
 _IDENTITIES: dict[str, Callable[[Operation], bool]] = {
+    "sdy.func_data_flow_edge": lambda op: True,  # the edge of a function that has been inlined
     "stablehlo.bitcast_convert": _same_type,
     "stablehlo.broadcast_in_dim": _in_order("broadcast_dimensions"),
     "stablehlo.concatenate": lambda op: len(op.operands) == 1,
@@ -63,7 +67,7 @@ def drop_identities(op: Operation) -> int:
     count = 0
     for inner in list(op.walk()):
         test = _IDENTITIES.get(inner.name)
-        if test is not None and NEST not in inner.attributes and test(inner):
+        if test is not None and _PLACED.isdisjoint(inner.attributes) and test(inner):
             inner.results[0].replace_all_uses_with(inner.operands[0])
             inner.detach()
             inner.erase()

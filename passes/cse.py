@@ -32,7 +32,8 @@ class _Merger:
         self._parameters: set[SSAValue] = set()
 
     def function(self, func: FuncOp) -> None:
-        self._parameters = set(func.body.block.args) if func.body.blocks else set()
+        entry = func.body.blocks.first
+        self._parameters = set(entry.args) if entry is not None else set()
         self._sweep(func.body)
 
     def _number(self, attribute: Attribute) -> int:

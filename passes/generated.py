@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from ..partir_dialect.rules.shape import CONSTANTS, holds_splat
 from .inline import clone_op
 
 _SMALL = 64  # elements: a larger list of numbers is data, and is not copied
@@ -18,13 +19,12 @@ PLACED_REGIONS = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"}
 
 
 def _is_small_constant(op: Operation) -> bool:
-    if op.name != "stablehlo.constant":
+    if op.name not in CONSTANTS:
         return False
-    value = op.properties.get("value")
-    if isinstance(value, DenseIntOrFPElementsAttr) and value.is_splat():
-        return True
     type_ = op.results[0].type
-    return isinstance(type_, TensorType) and prod(type_.get_shape()) <= _SMALL
+    return holds_splat(op) or (
+        isinstance(type_, TensorType) and 0 <= prod(type_.get_shape()) <= _SMALL
+    )
 
 
 def is_generated(op: Operation) -> bool:

@@ -231,6 +231,7 @@ def _retype_constant(op: Operation, operand: Shape, result: Attribute) -> dict[s
 
 _RETYPE: dict[str, Callable[[Operation, Shape, Attribute], dict[str, Attribute]]] = {
     "chlo.constant": _retype_constant,
+    "sdy.constant": _retype_constant,
     "stablehlo.broadcast": _retype_broadcast,
     "stablehlo.constant": _retype_constant,
     "stablehlo.dynamic_slice": _retype_sizes,

@@ -40,6 +40,12 @@ def _functions(module: ModuleOp) -> Iterator[FuncOp]:
     return (op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks)
 
 
+def _all_blocks(module: ModuleOp) -> Iterator[Block]:
+    for func in _functions(module):
+        for block in func.body.blocks:
+            yield from _blocks(block)
+
+
 def _blocks(block: Block) -> Iterator[Block]:
     yield block
     for op in block.ops:
@@ -56,16 +62,14 @@ def _has_nest(op: Operation) -> bool:
 def placed_blocks(module: ModuleOp) -> Iterator[tuple[Block, list[Operation]]]:
     """The blocks of functions and of control flow, outermost first, each with its ops that have a
     nest."""
-    for func in _functions(module):
-        for block in _blocks(func.body.block):
-            yield block, [op for op in block.ops if _has_nest(op)]
+    for block in _all_blocks(module):
+        yield block, [op for op in block.ops if _has_nest(op)]
 
 
 def carriers(module: ModuleOp) -> Iterator[Operation]:
     """The ops that have a nest for each result: `while`, `case`, `if`."""
-    for func in _functions(module):
-        for block in _blocks(func.body.block):
-            yield from (op for op in block.ops if op.name in PLACED_REGIONS)
+    for block in _all_blocks(module):
+        yield from (op for op in block.ops if op.name in PLACED_REGIONS)
 
 
 def identity_rule(shape: Sequence[int]) -> Rule:

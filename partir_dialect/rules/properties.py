@@ -54,8 +54,8 @@ def integer(op: Operation, name: str, default: int | None = None) -> int:
 
 
 def pairs(op: Operation, name: str, count: int) -> tuple[tuple[int, int], ...]:
-    """A property of `count` (low, high) pairs, such as `padding`; absent means zeros."""
+    """A property of `count` (low, high) pairs, such as `padding`; absent or empty means zeros."""
     flat = integers(op, name)
-    if flat is None:
+    if not flat:
         return ((0, 0),) * count
     return tuple((flat[2 * k], flat[2 * k + 1]) for k in range(count))

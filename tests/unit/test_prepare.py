@@ -371,3 +371,37 @@ def test_twenty_thousand_ops_take_a_few_seconds_at_most() -> None:
     prepare(module)
     assert process_time() - start < 8  # about 0.6 s when the machine has nothing else to do
     assert kinds(module)["stablehlo.tanh"] == 10_000
+
+
+def test_an_empty_constant_and_a_function_of_several_blocks_are_left_alone() -> None:
+    module = prepared("""
+    func.func public @main(%x: tensor<0xf32>) -> tensor<0xf32> {
+      %c = stablehlo.constant dense<> : tensor<0xf32>
+      %0 = stablehlo.add %x, %c : tensor<0xf32>
+      return %0 : tensor<0xf32>
+    }
+    func.func public @blocks(%x: tensor<f32>) -> tensor<f32> {
+      "cf.br"(%x)[^bb1] : (tensor<f32>) -> ()
+    ^bb1(%y: tensor<f32>):
+      return %y : tensor<f32>
+    }
+    """)
+    assert kinds(module)["stablehlo.constant"] == 1
+    assert kinds(module)["func.return"] == 2
+
+
+@pytest.mark.parametrize("name", ["sdy.sharding", "mhlo.sharding", "partir.nest"])
+def test_an_identity_that_says_where_its_value_is_stays(name: str) -> None:
+    values = {
+        "sdy.sharding": '#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>',
+        "mhlo.sharding": '"{replicated}"',
+        "partir.nest": "#partir.nest<[x: i]>",
+    }
+    text = f"""
+    sdy.mesh @mesh = <["x"=2]>
+    func.func public @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {{
+      %0 = stablehlo.reshape %x {{{name} = {values[name]}}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+      return %0 : tensor<4x4xf32>
+    }}
+    """
+    assert kinds(prepared(text))["stablehlo.reshape"] == 1
