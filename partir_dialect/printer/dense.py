@@ -8,6 +8,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
@@ -26,24 +27,78 @@ def _bits_text(data: bytes) -> str:
     return f"0x{int.from_bytes(data, 'little'):0{2 * len(data)}X}"
 
 
-@cache
-def _digits(dtype: np.dtype[Any]) -> int:
-    return {8: 17, 4: 9}.get(dtype.itemsize, 9)
+def _significant(value: float, precision: int) -> tuple[str, int]:
+    """Digits and power of ten of a positive float, to about this many digits, as LLVM cuts them.
+
+    LLVM drops digits twice, first by truncation of what its estimate of the length allows, then
+    by rounding; the texts of MLIR show it.
+    """
+    numerator, denominator = value.as_integer_ratio()
+    exponent = 1 - denominator.bit_length()
+    digits = numerator * 5**-exponent
+    spare = digits.bit_length() - (precision * 196 + 58) // 59
+    if spare > 0 and (removable := spare * 59 // 196):
+        exponent += removable
+        digits //= 10**removable
+    text = str(digits)
+    if len(text) > precision:
+        exponent += len(text) - precision
+        text, dropped = text[:precision], text[precision:]
+        if dropped[0] >= "5":
+            bare = text.rstrip("9")
+            exponent += len(text) - len(bare)
+            text = bare[:-1] + str(int(bare[-1]) + 1) if bare else "1"
+    short = text.rstrip("0") or "0"
+    return short, exponent + len(text) - len(short)
+
+
+def _scientific(digits: str, exponent: int) -> str:
+    """`8.984370e-01`."""
+    power = exponent + len(digits) - 1
+    sign = "-" if power < 0 else "+"
+    return f"{digits[0]}.{digits[1:].ljust(6, '0')}e{sign}{abs(power):02d}"
+
+
+def _default(digits: str, exponent: int, precision: int) -> str:
+    """`0.797884583`, `9.99999974E-6`; without a point if it has no fraction."""
+    power = exponent + len(digits) - 1
+    large = exponent > 3 or len(digits) + exponent > precision
+    if large if exponent >= 0 else power < -3:
+        sign = "-" if power < 0 else "+"
+        return f"{digits[0]}.{digits[1:] or '0'}E{sign}{abs(power)}"
+    if exponent >= 0:
+        return digits + "0" * exponent
+    whole = len(digits) + exponent
+    return f"{digits[:whole]}.{digits[whole:]}" if whole > 0 else f"0.{'0' * -whole}{digits}"
 
 
 def float_text(data: bytes, element: Attribute) -> str:
-    """One float as MLIR writes it: `1.000000e+00` where that is exact, else more digits.
+    """One float as MLIR writes it: `1.000000e+00` where that reads back, else more digits.
 
-    What is not finite is its bit pattern in hexadecimal.
+    What has no such text is its bit pattern in hexadecimal.
     """
     dtype = numpy_dtype(element)
     value = float(np.frombuffer(data, dtype)[0])
     if not math.isfinite(value):
         return _bits_text(data)
-    for text in (f"{value:.6e}", f"{value:.{_digits(dtype)}g}"):
-        if "." in text and narrow(np.array([float(text)]), dtype).tobytes() == data:
-            return text
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    if value == 0.0:
+        return f"{sign}0.000000e+00"
+    precision = 2 + _mantissa_bits(element) * 59 // 196
+    for text in (
+        _scientific(*_significant(abs(value), 6)),
+        _default(*_significant(abs(value), precision), precision),
+    ):
+        number = float(sign + text)
+        if "." in text and narrow(np.array([number]), dtype).tobytes() == data:
+            return sign + text
     return _bits_text(data)
+
+
+@cache
+def _mantissa_bits(element: Attribute) -> int:
+    """Bits of a float's significand, the implied one among them."""
+    return int(ml_dtypes.finfo(numpy_dtype(element)).nmant) + 1
 
 
 def _integer_texts(data: bytes, element: Attribute) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
-from xdsl.traits import IsolatedFromAbove
 
 from ..names import op_name
 from ..raw import RESOURCES
@@ -34,21 +33,19 @@ class GenericPrinter:
         self.lines: list[str] = []
         self.names = ValueNames()
         self._tails: dict[tuple[object, ...], tuple[str, str]] = {}
-        self._isolated: dict[type[Operation], bool] = {}
 
     # Ops
 
     def op(self, op: Operation, indent: str) -> None:
         """Writes one op and what is in it."""
-        results = op.results
-        head = f"{indent}{self.names.results(results)} = " if results else indent
+        head = indent + self.names.heads.get(id(op), "")
         operands = self.names.operands(op)
         middle, tail = self.tail(op)
         if self.with_locations:
             tail = f"{tail}{self.location(op.location)}"
         name = quoted(op_name(op))
         if op._successors:
-            labels = ", ".join(map(self.names.label, op._successors))
+            labels = ", ".join(self.names.labels.get(id(b), "^<undefined>") for b in op._successors)
             middle = f"[{labels}]{middle}"
         if not op.regions:
             self.lines.append(f"{head}{name}({operands}){middle}{tail}")
@@ -96,28 +93,17 @@ class GenericPrinter:
 
     # Regions
 
-    def isolated(self, op: Operation) -> bool:
-        """Whether regions of this op see no value from outside."""
-        kind = type(op)
-        found = self._isolated.get(kind)
-        if found is None:
-            found = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
-            self._isolated[kind] = found
-        return found
-
     def regions(self, op: Operation, indent: str) -> None:
         """Writes `{ … }, { … }`; the last line is left open."""
-        outer = self.names
-        if self.isolated(op):
-            self.names = ValueNames()
         for index, region in enumerate(op.regions):
             if index:
                 self.lines[-1] += ", "
+            mark = self.names.enter(region)
             self.region(region, indent)
-        self.names = outer
+            self.names.leave(mark)
 
     def region(self, region: Region, indent: str, *, named_entry: bool = False) -> None:
-        """Writes `{ … }` on from the last line, which is left open.
+        """Writes `{ … }`, whose names have been entered, on from the last line, which is left open.
 
         `named_entry`: the op has said the arguments of the entry block itself.
         """
@@ -137,11 +123,11 @@ class GenericPrinter:
             return
         arguments = ", ".join([self.argument(argument) for argument in block.args])
         shown = f"({arguments})" if arguments else ""
-        self.lines.append(f"{indent}{self.names.label(block)}{shown}:")
+        self.lines.append(f"{indent}{self.names.labels[id(block)]}{shown}:")
 
     def argument(self, argument: BlockArgument) -> str:
         """`%arg0: tensor<f32> loc(…)`."""
-        name = self.names.argument(argument)
+        name = self.names.of[id(argument)]
         text = f"{name}: {self.writer.text(argument.type)}"
         if self.with_locations:
             text += f" loc({self.places.inline(argument.location)})"

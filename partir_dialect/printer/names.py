@@ -1,50 +1,84 @@
-"""What is a value called in the text? Its own name made unique, else a number."""
+"""What is a value called in the text? Its own name made unique, else a number, as in MLIR.
+
+A region is numbered as a whole when it is entered: its blocks' arguments and results first, then
+the regions inside, each from where the outer one left off. Names of a region are free again when
+it is left.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ..dtypes import complex_part, integer_facts
 
 # pyright: reportPrivateUsage=false
 
+_ARGUMENT = re.compile(r"arg\d*\Z")
+_RESULT_HINTS: dict[str, tuple[str, ...]] = {
+    "chlo.top_k": ("values", "indices"),
+    "stablehlo.batch_norm_grad": ("grad_operand", "grad_scale", "grad_offset"),
+    "stablehlo.batch_norm_training": ("output", "batch_mean", "batch_var"),
+    "stablehlo.rng_bit_generator": ("output_state", "output"),
+}
+_CONSTANTS = frozenset(("chlo.constant", "sdy.constant", "stablehlo.constant"))
+
+
+class _Mark(NamedTuple):
+    """Where numbering stood when a region was entered."""
+
+    value: int
+    argument: int
+    conflict: int
+    used: int
+
+
+def _constant_hint(op: Operation) -> str:
+    """`c` for integers, `cst` for everything else."""
+    element = getattr(op.results[0].type, "element_type", None)
+    whole = element is not None and integer_facts(element) is not None
+    return "c" if whole and complex_part(element) is None else "cst"
+
 
 class ValueNames:
-    """The names of one isolated op; `of` maps `id(value)` to `%name`."""
+    """Names of values (`of[id(value)]`), blocks (`labels`) and what stands before an op (`heads`).
 
-    def __init__(self) -> None:
+    With `pretty` values without a name of their own get the one that StableHLO gives them.
+    """
+
+    def __init__(self, *, pretty: bool = False) -> None:
         self.of: dict[int, str] = {}
-        self._used: dict[str, int] = {}
-        self._next = 0
-        self._next_argument = 0
+        self.heads: dict[int, str] = {}
         self.labels: dict[int, str] = {}
+        self._pretty = pretty
+        self._used: set[str] = set()
+        self._order: list[str] = []
+        self._value = self._argument = self._conflict = 0
 
-    def _unique(self, hint: str) -> str:
-        name = hint
-        while name in self._used:
-            count = self._used[hint]
-            self._used[hint] = count + 1
-            name = f"{hint}_{count}"
-        self._used[name] = 0
-        return name
+    def enter(self, region: Region, hints: Sequence[str] | None = None) -> _Mark:
+        """Names everything in a region apart from the regions inside; for `leave`.
 
-    def results(self, results: Sequence[SSAValue]) -> str:
-        """Names the results of an op; the answer is what stands before its `=`."""
-        known = self.of.get(id(results[0]))
-        if known is not None:  # used before it stands in the text, in another block
-            return known if len(results) == 1 else f"{known[:-2]}:{len(results)}"
-        hint = results[0]._name
-        if hint is None or hint[0].isdigit():
-            name = f"%{self._next}"
-            self._next += 1
-        else:
-            name = "%" + self._unique(hint)
-        if len(results) == 1:
-            self.of[id(results[0])] = name
-            return name
-        for index, result in enumerate(results):
-            self.of[id(result)] = f"{name}#{index}"
-        return f"{name}:{len(results)}"
+        `hints` are what the entry block's arguments are called after instead of their own names.
+        """
+        mark = _Mark(self._value, self._argument, self._conflict, len(self._order))
+        for index, block in enumerate(region.blocks):
+            self.labels[id(block)] = f"^bb{index}"
+            self._arguments(block, index == 0, hints if index == 0 else None)
+            op = block._first_op
+            while op is not None:
+                if op.results:
+                    self._results(op)
+                op = op._next_op
+        return mark
+
+    def leave(self, mark: _Mark) -> None:
+        """Frees the names of the region that gave this mark."""
+        self._value, self._argument, self._conflict, used = mark
+        self._used.difference_update(self._order[used:])
+        del self._order[used:]
 
     def operands(self, op: Operation) -> str:
         """The names of an op's operands."""
@@ -52,29 +86,67 @@ class ValueNames:
         try:
             return ", ".join([of[id(value)] for value in op._operands])
         except KeyError:
-            return ", ".join([self.ahead(value) for value in op._operands])
+            return ", ".join([self.name(value) for value in op._operands])
 
-    def ahead(self, value: SSAValue) -> str:
-        """The name of a value that perhaps stands further down in the text."""
-        if id(value) not in self.of:
-            if isinstance(value, OpResult):
-                self.results(value.op.results)
+    def name(self, value: SSAValue) -> str:
+        """The name of a value; of one that is not defined here, a name that cannot be read."""
+        return self.of.get(id(value), "%<undefined>")
+
+    def _unique(self, hint: str) -> str:
+        name = hint
+        while name in self._used:
+            name = f"{hint}_{self._conflict}"
+            self._conflict += 1
+        self._used.add(name)
+        self._order.append(name)
+        return f"%{name}"
+
+    def _number(self) -> str:
+        self._value += 1
+        return f"%{self._value - 1}"
+
+    def _arguments(self, block: Block, entry: bool, hints: Sequence[str] | None) -> None:
+        for index, argument in enumerate(block.args):
+            hint = argument._name if hints is None else hints[index]
+            if hint is not None and not _ARGUMENT.match(hint) and not hint[0].isdigit():
+                name = self._unique(hint)
+            elif entry:
+                name = self._unique(f"arg{self._argument}")
+                self._argument += 1
             else:
-                self.argument(value)
-        return self.of[id(value)]
+                name = self._number()
+            self.of[id(argument)] = name
 
-    def argument(self, argument: SSAValue) -> str:
-        """Names a block argument: `%arg0`, or its own name."""
-        if id(argument) in self.of:
-            return self.of[id(argument)]
-        hint = argument._name
-        if hint is None or hint[0].isdigit() or hint.startswith("arg"):
-            hint = f"arg{self._next_argument}"
-            self._next_argument += 1
-        name = "%" + self._unique(hint)
-        self.of[id(argument)] = name
-        return name
+    def _results(self, op: Operation) -> None:
+        results = op.results
+        hints = [result._name for result in results]
+        if self._pretty and hints[0] is None:
+            hints = self._default_hints(op, hints)
+        if len(hints) == 1:
+            hint = hints[0]
+            name = self._number() if hint is None or hint[0].isdigit() else self._unique(hint)
+            self.of[id(results[0])] = name
+            self.heads[id(op)] = f"{name} = "
+            return
+        starts = [i for i, hint in enumerate(hints) if not i or hint not in (None, hints[i - 1])]
+        heads = [
+            self._group(results[start:end], hints[start])
+            for start, end in zip(starts, [*starts[1:], len(hints)], strict=True)
+        ]
+        self.heads[id(op)] = f"{', '.join(heads)} = "
 
-    def label(self, block: Block) -> str:
-        """The label of a block: `^bb0`."""
-        return self.labels.setdefault(id(block), f"^bb{len(self.labels)}")
+    def _group(self, results: Sequence[SSAValue], hint: str | None) -> str:
+        """Names results that share a name; the answer is `%name` or `%name:2`."""
+        name = self._number() if hint is None or hint[0].isdigit() else self._unique(hint)
+        if len(results) == 1:
+            self.of[id(results[0])] = name
+            return name
+        for index, result in enumerate(results):
+            self.of[id(result)] = f"{name}#{index}"
+        return f"{name}:{len(results)}"
+
+    def _default_hints(self, op: Operation, hints: list[str | None]) -> list[str | None]:
+        if op.name in _CONSTANTS and len(hints) == 1:
+            return [_constant_hint(op)]
+        given: Any = _RESULT_HINTS.get(op.name)
+        return list(given) if given is not None and len(given) == len(hints) else hints

@@ -28,6 +28,7 @@ from ..names import op_name
 from .attributes import AttributeWriter, quoted, symbol_text
 from .bridge import bridged
 from .generic import HIDDEN, GenericPrinter
+from .names import ValueNames
 
 # pyright: reportPrivateUsage=false
 
@@ -48,6 +49,7 @@ class PrettyPrinter(GenericPrinter):
         from .special import SPECIAL
 
         super().__init__(locations=locations)
+        self.names = ValueNames(pretty=True)
         self.special = SPECIAL
         self._plans: dict[tuple[object, ...], list[Piece] | None] = {}
         self._in_function = False
@@ -80,8 +82,7 @@ class PrettyPrinter(GenericPrinter):
         name = op_name(op)
         if self._in_function:
             name = _SHORT_IN_FUNCTIONS.get(name, name)
-        head = f"{self.names.results(op.results)} = " if op.results else ""
-        self.lines.append(f"{indent}{head}{name}")
+        self.lines.append(f"{indent}{self.names.heads.get(id(op), '')}{name}")
 
     def end(self, op: Operation) -> None:
         """Ends an op with its location."""
@@ -96,7 +97,7 @@ class PrettyPrinter(GenericPrinter):
     def inner_region(
         self, region: Region, indent: str, *, named_entry: bool, in_function: bool = False
     ) -> None:
-        """A region of an op whose default dialect is `func`, or is not."""
+        """A region whose names have been entered; in a function `return` and `call` are short."""
         outer, self._in_function = self._in_function, in_function
         self.region(region, indent, named_entry=named_entry)
         self._in_function = outer
@@ -109,7 +110,7 @@ class PrettyPrinter(GenericPrinter):
 
     def _filled(self, plan: Sequence[Piece], op: Operation, indent: str) -> None:
         self.begin(op, indent)
-        name_of = self.names.ahead
+        name_of = self.names.name
         operands = iter(op._operands)
         texts: list[str] = []
         for what, text in plan:
@@ -128,8 +129,10 @@ class PrettyPrinter(GenericPrinter):
 
     def _body(self, op: Operation, indent: str) -> None:
         region = op.regions[0]
+        mark = self.names.enter(region)
         self.lines[-1] += f"({self.entry_arguments(cast(Block, region.blocks.first))}) "
         self.inner_region(region, indent, named_entry=True)
+        self.names.leave(mark)
 
     def _plan(self, form: Format, op: Operation) -> list[Piece] | None:
         key = self.tail_key(op)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region
 
 from ..constants import to_numpy
-from ..errors import PartirError
 from .attributes import symbol_text
 from .generic import HIDDEN
 
@@ -71,7 +70,7 @@ def function(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     ):
         return False
     visibility = f"{op.sym_visibility.data} " if op.sym_visibility else ""
-    outer, printer.names = printer.names, type(printer.names)()
+    mark = printer.names.enter(op.body)
     head = f"{indent}func.func {visibility}{symbol_text(op.sym_name.data)}"
     arguments = _arguments(printer, op, first)
     results = _results(printer, op)
@@ -82,7 +81,7 @@ def function(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     if first is not None:
         printer.lines[-1] += " "
         printer.inner_region(op.body, indent, named_entry=True, in_function=True)
-    printer.names = outer
+    printer.names.leave(mark)
     printer.end(op)
     return True
 
@@ -105,7 +104,7 @@ def _arguments(printer: PrettyPrinter, op: FuncOp, block: Block | None) -> str:
         given = _given(op.arg_attrs, index)
         text = writer.text(type_)
         if block is not None:
-            text = f"{printer.names.argument(block.args[index])}: {text}"
+            text = f"{printer.names.of[id(block.args[index])]}: {text}"
         if given:
             text += f" {writer.dictionary(given)}"
         if block is not None and printer.with_locations:
@@ -134,23 +133,11 @@ def constant(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     value = op.properties.get("value")
     if value is None or getattr(value, "type", None) != op.results[0].type:
         return False
-    _constant_name(op.results[0], value)
     printer.begin(op, indent)
     given = _dictionary(printer, op, ("value",))
     printer.lines[-1] += f"{given} {printer.writer.text(value)}"
     printer.end(op)
     return True
-
-
-def _constant_name(result: SSAValue, value: Attribute) -> None:
-    """`cst` for floats and complex numbers, `c` for integers, as StableHLO does."""
-    if result.name_hint is not None:
-        return
-    try:
-        kind = to_numpy(cast(Any, value)).dtype.kind
-    except (PartirError, AttributeError):
-        kind = "f"
-    result.name_hint = "c" if kind in "iub" else "cst"
 
 
 _COMMUTATIVE = frozenset(
@@ -165,7 +152,7 @@ def reduce(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     if block is None or dimensions is None or block.first_use is not None or not op.results:
         return False
     half = len(op.operands) // 2
-    name_of = printer.names.ahead
+    name_of = printer.names.name
     pairs = zip(op.operands[:half], op.operands[half:], strict=True)
     inputs = ", ".join(f"({name_of(x)} init: {name_of(start)})" for x, start in pairs)
     applied = _applied(printer, op, block)
@@ -176,8 +163,8 @@ def reduce(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
     printer.lines[-1] += (
         f"{inputs}{middle} across dimensions = [{numbers}]{given}{_types(printer, op)}"
     )
-    printer.end(op)
     if not applied:
+        mark = printer.names.enter(op.regions[0])
         arguments = [printer.argument(argument) for argument in block.args]
         pairs_text = " ".join(
             f"({left}, {right})"
@@ -185,6 +172,8 @@ def reduce(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
         )
         printer.lines.append(f"{indent} reducer{pairs_text}  ")
         printer.inner_region(op.regions[0], indent, named_entry=True)
+        printer.names.leave(mark)
+    printer.end(op)
     return True
 
 
@@ -223,25 +212,23 @@ def while_(printer: PrettyPrinter, op: Operation, indent: str) -> bool:
         return False
     if len(condition.args) != len(op.operands) or len(body.args) != len(op.operands):
         return False
-    of = printer.names.of
-    for argument in condition.args:
-        if argument.name_hint is None:
-            argument.name_hint = "iterArg"
-    names = [printer.names.argument(argument) for argument in condition.args]
-    for argument, name in zip(body.args, names, strict=True):
-        of[id(argument)] = name
+    hints = [argument.name_hint or "iterArg" for argument in condition.args]
+    mark = printer.names.enter(op.regions[0], hints)
+    names = [printer.names.of[id(argument)] for argument in condition.args]
     printer.begin(op, indent)
-    values = map(printer.names.ahead, op.operands)
+    values = map(printer.names.name, op.operands)
     carries = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
     types = printer.writer.list([value.type for value in op.operands])
     printer.lines[-1] += f"({carries})" + (f" : {types}" if types else "")
-    if printer.with_locations:
-        printer.end(op)
     printer.lines[-1] += _dictionary(printer, op, (), " attributes ")
     printer.lines.append(f"{indent}cond ")
     printer.inner_region(op.regions[0], indent, named_entry=True)
+    printer.names.leave(mark)
     printer.lines[-1] += " do "
+    mark = printer.names.enter(op.regions[1], hints)
     printer.inner_region(op.regions[1], indent, named_entry=True)
+    printer.names.leave(mark)
+    printer.end(op)
     return True
 
 

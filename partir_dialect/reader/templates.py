@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 
 # pyright: reportPrivateUsage=false
@@ -74,8 +74,18 @@ def make(
     if template.regions:
         op.regions = ()
         for region in template.regions:
-            op.add_region(region.clone())
+            op.add_region(_placed(region.clone(), op.location))
     return op
+
+
+def _placed(region: Region, location: LocationAttr) -> Region:
+    """A region that an op implies, whose parts are where the op is."""
+    for block in region.blocks:
+        for argument in block.args:
+            argument.location = location
+        for op in block.ops:
+            op.location = location
+    return region
 
 
 def link(block: Block, ops: Sequence[Operation]) -> None:
