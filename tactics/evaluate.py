@@ -156,7 +156,7 @@ class Evaluator:
             case "axis":
                 return self.axis(value, span)
             case "target":
-                return list(self.matches(value, span))
+                return None if value is None else list(self.matches(value, span))
             case "one":
                 matches = self.matches(value, span)
                 if len(matches) != 1:

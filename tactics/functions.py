@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import cast
 
+from ..engine.plan import Reshard
 from ..engine.state import ANY
 from ..partir_dialect.errors import TacticError
 from .names import compile_pattern
 from .signature import Formal, Signature
+from .syntax import Constant
 from .values import Axis, Match, Value
-from .world import World
+from .world import KINDS, World
 
 Arguments = Mapping[str, Value]
 
@@ -181,6 +183,47 @@ def experts(world: World, arguments: Arguments) -> Value:
 def expert_borders(world: World, arguments: Arguments) -> Value:
     """The values by which data gets to the experts and leaves them, forward and backward."""
     return [world.match(value) for value in world.structure.expert_borders()]
+
+
+_KIND = Formal("kind", "text")
+_WITHIN = Formal("scope", "text", Constant(None))
+_OF = Formal("of", "target", Constant(None))
+
+
+def _collectives(world: World, arguments: Arguments) -> list[Reshard]:
+    """The collectives of a kind in the present plan, of the ops in a scope, of the values named."""
+    kind, scope, of = str(arguments["kind"]), arguments["scope"], arguments["of"]
+    if kind not in (*KINDS, "collectives"):
+        raise TacticError(
+            f"no such kind of collective: {kind!r}", name=kind, candidates=(*KINDS, "collectives")
+        )
+    wanted = None if of is None else world.made_of(cast("list[Match]", of))
+    plan = world.session.plan()
+    found: list[Reshard] = []
+    for reshard in plan.reshards:
+        if reshard.kind not in KINDS or kind not in (reshard.kind, "collectives"):
+            continue
+        value = plan.values[reshard.source].value
+        ops = (world.graph.producer[value][0], *(op for op, _ in reshard.uses))
+        if scope is not None and not any(world.in_scope(op, str(scope)) for op in ops):
+            continue
+        if wanted is None or value in wanted:
+            found.append(reshard)
+    return found
+
+
+@_function(_KIND, _WITHIN, _OF)
+def collective_count(world: World, arguments: Arguments) -> Value:
+    """How many collectives of a kind (`"all_reduce"`, or `"collectives"` for all) the statements so
+    far need, at ops of a named scope, of the values named (seen through ops that change a
+    parameter's type or shape)."""
+    return sum(reshard.count for reshard in _collectives(world, arguments))
+
+
+@_function(_KIND, _WITHIN, _OF)
+def collective_bytes(world: World, arguments: Arguments) -> Value:
+    """As `collective_count`, in result bytes per device."""
+    return sum(reshard.count * reshard.bytes for reshard in _collectives(world, arguments))
 
 
 @_function(_AXIS)

@@ -6,12 +6,15 @@ script with the same lines does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, fields
 from typing import cast
 
 from .parser import parse
 from .syntax import Script
+
+Names = Sequence_[str]
 
 
 def _literal(value: object) -> str:
@@ -24,7 +27,7 @@ def _literal(value: object) -> str:
         case str():
             return f'"{value}"' if '"' not in value else f"'{value}'"
         case list() | tuple():
-            items = cast("Sequence[object]", value)
+            items = cast("Iterable[object]", value)
             return "[" + ", ".join(_literal(item) for item in items) + "]"
         case _:
             raise TypeError(f"not a value of the tactic language: {value!r}")
@@ -53,7 +56,7 @@ class Batch(Tactic):
     """Data parallelism: dimension 0 of the inputs along the axis."""
 
     axis: str
-    inputs: Sequence[str] | str | None = None
+    inputs: Names | str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,44 @@ class Embedding(Tactic):
 
 
 @dataclass(frozen=True)
+class Sequence(Tactic):
+    """Activations between Megatron's pairs along the sequence."""
+
+    axis: str
+    dim: int = 1
+
+
+@dataclass(frozen=True)
+class Context(Tactic):
+    """The sequence along the axis, inside attention too."""
+
+    axis: str
+    inputs: Names | str | None = None
+    dim: int = 1
+
+
+@dataclass(frozen=True)
+class Expert(Tactic):
+    """The experts of a mixture along the axis."""
+
+    axis: str
+    exchange: bool = True
+
+
+@dataclass(frozen=True)
+class Edges(Tactic):
+    """The edges of a graph along the axis."""
+
+    axis: str
+    inputs: Names | str | None = None
+
+
+@dataclass(frozen=True)
 class Microbatch(Tactic):
     """The batch in n parts one after another."""
 
     n: int
-    inputs: Sequence[str] | str | None = None
+    inputs: Names | str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +154,7 @@ class Pipeline(Tactic):
 class Auto(Tactic):
     """A search for the best use of the axes."""
 
-    axis: Sequence[str] | str
+    axis: Names | str
     goal: str | None = None
     budget: int | None = None
     time_limit: float | None = None
@@ -151,7 +187,7 @@ class Replicate(Tactic):
         return f"replicate {_literal(self.target)} axis={_literal(self.axis)}"
 
 
-def script_of(tactics: Sequence[Tactic | str]) -> Script:
+def script_of(tactics: Sequence_[Tactic | str]) -> Script:
     """The script whose statements are these tactics (objects, or text as in a script)."""
     lines = [tactic if isinstance(tactic, str) else tactic.text for tactic in tactics]
     return parse("\n".join(lines) + "\n", "<python>")

@@ -170,6 +170,22 @@ class World:
         op, _ = self.graph.producer[value]
         return Match(value, f"{self.scopes[op]}:{self.graph.kinds[op]}")
 
+    def in_scope(self, op: int, pattern: str) -> bool:
+        """Whether the named scope of an op, or one that it is inside of, matches."""
+        return _scope_matches(pattern, self.scopes[op])
+
+    def made_of(self, matches: Sequence[Match]) -> set[int]:
+        """The values and what ops that only change type or shape make of them."""
+        found = {match.value for match in matches}
+        frontier = list(found)
+        while frontier:
+            for op, _ in self.graph.uses[frontier.pop()]:
+                for result in self.graph.results[op]:
+                    if self.graph.derived[result] and result not in found:
+                        found.add(result)
+                        frontier.append(result)
+        return found
+
     def summed(self, axis: str) -> list[Match]:
         """The values of which the present plan has an all_reduce over the whole axis."""
         state = self.session.state

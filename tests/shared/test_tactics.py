@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import partir
 from partir.engine.build import build, main_of
 from partir.engine.graph import Graph, pair
 from partir.engine.roles import Roles, donations, find_roles
@@ -271,3 +272,22 @@ def test_the_how_to_defines_a_tactic(programs: Path):
         f"params/layer_{i}/{name}" for i in range(2) for name in ("w_gate", "w_up")
     ]
     assert counts(session)["all_reduce"] > 0
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "mesh", "lines"),
+    [
+        ("moe_train_L2", {"batch": 2}, ["expert(axis=batch)", "batch(axis=batch)"]),
+        ("gns_train", {"batch": 4}, ["edges(axis=batch)", "zero3(axis=batch)"]),
+        ("it_decode_mq_L2", {"model": 2}, ["multiquery(axis=model)"]),
+        ("llama_train_L2", {"model": 4}, ["megatron(axis=model)", "sequence(axis=model)"]),
+        ("llama_train_L2", {"seq": 2}, ["context(axis=seq)", "embedding(axis=seq)"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_partitioned_is_equal(programs: Path, name: str, mesh: dict[str, int], lines: list[str]):
+    program_ = partir.read(programs / f"{name}.mlir")
+    partir.partition(program_, partir.Mesh(**mesh), lines).verify()

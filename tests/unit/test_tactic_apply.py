@@ -445,6 +445,25 @@ def test_expectations_are_of_the_moment(two):
     assert len(run_.steps) == 2
 
 
+def test_collectives_by_scope_and_by_value(two):
+    applied(
+        two,
+        """
+        batch(batch)
+        megatron(model)
+        zero3(batch)
+        expect collective_count("all_gather") == 2 and collective_count("collectives") == 3
+        expect collective_count("all_gather", of="params/w1") == 1
+        expect collective_bytes("all_gather", of=params) == (8 * 8 + 8 * 8) * 4
+        expect collective_count("all_reduce", scope="second") == 1
+        expect collective_count("all_reduce", scope="first") == 0
+        expect collective_count("all_gather", scope="f*") == 1
+        """,
+    )
+    error = fault(two, 'expect collective_count("all_reduces") == 0')
+    assert error.nearest == "all_reduce"
+
+
 def test_quantities_that_the_caller_measures(two):
     seen: list[int] = []
 
