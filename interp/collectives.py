@@ -116,7 +116,7 @@ def _body(op: Operation, compiler: Compiler) -> Body:
     return Context(compiler.program).body(op.regions[0])
 
 
-@communicates("stablehlo.all_reduce", "stablehlo.cross_replica_sum")
+@communicates("stablehlo.all_reduce", "stablehlo.cross-replica-sum")
 def _all_reduce(op: Operation, compiler: Compiler) -> Exchange:
     reduce: Callable[[list[Array]], Array]
     reduce = (

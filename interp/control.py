@@ -13,8 +13,8 @@ import numpy as np
 from xdsl.ir import Operation
 
 from .attributes import find, integer, integers, operand_shape, text
-from .compiler import Code, Column, Compiler, Frame, Lanes, Run, execute
-from .registry import controls
+from .compiler import Code, Column, Compiler, Context, Frame, Lanes, Run, Tuple, execute
+from .registry import Kernel, controls, implements
 
 
 @controls("func.call", "stablehlo.composite")
@@ -30,6 +30,33 @@ def _call(op: Operation, compiler: Compiler) -> Run:
             frame[slot] = column
 
     return run
+
+
+@controls("sdy.named_computation", "stablehlo.async_start")
+def _inline(op: Operation, compiler: Compiler) -> Run:
+    """Runs a region once; an `async_start` gives its values together, as one future."""
+    code = compiler.region(op.regions[0])
+    operands = [compiler.slot(value) for value in op.operands]
+    results = [compiler.slot(value) for value in op.results]
+    together = op.name == "stablehlo.async_start"
+
+    def run(frame: Frame, lanes: Lanes) -> None:
+        _bind(frame, code.arguments, [frame[slot] for slot in operands])
+        columns = _branch(code, frame, lanes)
+        if together:
+            columns = [[Tuple(values) for values in zip(*columns, strict=True)]]
+        for slot, column in zip(results, columns, strict=True):
+            frame[slot] = column
+
+    return run
+
+
+@implements("stablehlo.async_done")
+def _async_done(op: Operation, context: Context) -> Kernel:
+    def kernel(future: Tuple) -> list[Any]:
+        return list(future)
+
+    return kernel
 
 
 @controls("stablehlo.while")

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from . import numbers
 from .attributes import need, text
 from .compiler import Context
-from .registry import Array, Kernel, binary, implements
+from .registry import Array, Kernel, binary, implements, ternary
 
 
 def accumulator(result: np.dtype[Any], *operands: np.dtype[Any]) -> np.dtype[Any]:
@@ -89,6 +89,60 @@ def _dot_general(op: Operation, context: Context) -> Kernel:
 def _dot(op: Operation, context: Context) -> Kernel:
     dtype = context.dtype(op.results[0].type)
     return binary(lambda a, b: dot_general(a, b, ((), ()), ((a.ndim - 1,), (0,)), dtype))
+
+
+def ragged_dot(a: Array, b: Array, sizes: Array, d: Any, dtype: np.dtype[Any]) -> Array:
+    """A `dot_general` for each group of the ragged dimension of `a`; groups follow one another.
+
+    The ragged dimension is free (each group has its own `b`; rows beyond the groups give zeros),
+    contracted (each group gives its own result) or a batch dimension (groups do not matter).
+    """
+    batch = (d.lhs_batching_dimensions, d.rhs_batching_dimensions)
+    contract = (d.lhs_contracting_dimensions, d.rhs_contracting_dimensions)
+    (ragged,) = d.lhs_ragged_dimensions
+    if ragged in batch[0]:
+        return dot_general(a, b, batch, contract, dtype)
+    ends = np.cumsum(sizes, axis=-1)
+    position: Array = np.arange(a.shape[ragged], dtype=np.int64)
+    groups: list[Array] = []
+    for k in range(sizes.shape[-1]):
+        inside = (position >= ends[..., k : k + 1] - sizes[..., k : k + 1]) & (
+            position < ends[..., k : k + 1]
+        )
+        part = np.where(_along(inside, a.ndim, batch[0], ragged), a, np.zeros((), a.dtype))
+        right = np.take(b, k, axis=d.rhs_group_dimensions[0]) if d.rhs_group_dimensions else b
+        groups.append(dot_general(part, right, _less(batch, d), _less(contract, d), dtype))
+    if ragged in contract[0]:
+        return np.stack(groups)
+    total = groups[0]
+    for group in groups[1:]:
+        total = total + group
+    return total
+
+
+def _along(inside: Array, rank: int, batch: Sequence[int], ragged: int) -> Array:
+    """A mask over batch dims and the ragged dimension (or this alone), to broadcast to `a`."""
+    shape = [1] * rank
+    shape[ragged] = inside.shape[-1]
+    if inside.ndim == 1:
+        return inside.reshape(shape)
+    for dimension, size in zip(batch, inside.shape, strict=False):
+        shape[dimension] = size
+    order = np.argsort([*batch, ragged])
+    return np.transpose(inside, order).reshape(shape)
+
+
+def _less(pair: tuple[Sequence[int], Sequence[int]], d: Any) -> tuple[list[int], list[int]]:
+    """Dimension numbers after the group dimension of `b` is gone."""
+    gone = d.rhs_group_dimensions[0] if d.rhs_group_dimensions else len(pair[1]) + 99
+    return list(pair[0]), [dim - (dim > gone) for dim in pair[1]]
+
+
+@implements("chlo.ragged_dot")
+def _ragged_dot(op: Operation, context: Context) -> Kernel:
+    d = need(op, "ragged_dot_dimension_numbers")
+    dtype = context.dtype(op.results[0].type)
+    return ternary(lambda a, b, sizes: ragged_dot(a, b, sizes, d, dtype))
 
 
 @implements("stablehlo.einsum", "stablehlo.unary_einsum")

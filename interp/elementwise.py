@@ -29,7 +29,7 @@ def _exp(a: Array) -> Array:
     if a.dtype.kind != "c":
         return np.exp(a)
     half: Array = np.exp(np.real(a) / 2)
-    angle = np.asarray(np.imag(a))
+    angle: Array = np.asarray(np.imag(a))
     result = np.empty(a.shape, a.dtype)
     result.real = half * np.cos(angle) * half
     result.imag = np.where(angle == 0, angle, half * np.sin(angle) * half)
@@ -40,9 +40,10 @@ def _log1p(a: Array) -> Array:
     if a.dtype.kind != "c":
         return np.log1p(a)
     x, y = np.asarray(np.real(a)), np.asarray(np.imag(a))
-    result = np.log(a + a.dtype.type(1))
-    small = np.abs(a) < 0.5  # there log |1 + a| is near 0
-    result.real = np.where(small, np.log1p(x * (2 + x) + y * y) / 2, np.real(result))
+    far: Array = np.log(a + a.dtype.type(1))
+    near: Array = np.log1p(x * (2 + x) + y * y) / 2  # exact where log |1 + a| is near 0
+    result = far.copy()
+    result.real = np.where(np.abs(a) < 0.5, near, np.asarray(np.real(far)))
     return result
 
 

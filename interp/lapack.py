@@ -5,6 +5,7 @@ Users add their own through `registry.implements_call("target")`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any, cast
 
@@ -28,8 +29,8 @@ def _option(op: Operation, name: str, default: str) -> str:
     for holder in ("mhlo.backend_config", "backend_config"):
         config: Any = find(op, holder)
         data = getattr(config, "data", None)
-        if isinstance(data, dict) and name in data:
-            attribute = cast("dict[str, Any]", data)[name]
+        if isinstance(data, Mapping) and name in data:
+            attribute = cast("Mapping[str, Any]", data)[name]
             value: object = attribute.value.data
             return chr(value).upper() if isinstance(value, int) and value > 1 else str(value)
     return default

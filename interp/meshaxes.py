@@ -66,7 +66,7 @@ def _cuts(size: int, subs: list[tuple[int, int] | None]) -> list[tuple[int, int]
 def _mesh(op: Operation, attribute: Any) -> tuple[Axes, np.ndarray[Any, np.dtype[Any]]]:
     """The axes and the device numbers of a mesh, given itself or by symbol."""
     if isinstance(attribute, SymbolRefAttr):
-        attribute = _resolve(op, attribute.string_value())
+        attribute = resolve(op, attribute.string_value())
     ids: Any = None
     if isinstance(attribute, MeshAttr):
         axes = [(axis.name_, axis.size) for axis in attribute.axes]
@@ -81,7 +81,8 @@ def _mesh(op: Operation, attribute: Any) -> tuple[Axes, np.ndarray[Any, np.dtype
     return axes, np.arange(count) if ids is None else ids
 
 
-def _resolve(op: Operation, name: str) -> Any:
+def resolve(op: Operation, name: str) -> Any:
+    """The mesh that a symbol of the module names; raises `InterpreterError` if there is none."""
     module: Any = op
     while not isinstance(module, ModuleOp):
         module = module.parent_op()

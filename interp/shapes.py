@@ -90,7 +90,7 @@ def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Array:
 # ----------------------------------------------------------------------------- constants, iota
 
 
-@implements("stablehlo.constant", "chlo.constant")
+@implements("stablehlo.constant", "chlo.constant", "sdy.constant")
 def _constant(op: Operation, context: Context) -> Kernel:
     value = values(need(op, "value"))
     stored = context.dtype(op.results[0].type)
@@ -325,14 +325,26 @@ def _token(op: Operation, context: Context) -> Kernel:
 # ----------------------------------------------------------------------------- identities
 
 
-@implements_elementwise("partir.replicate", "partir.stop", "sdy.sharding_constraint", "sdy.reshard")
+@implements_elementwise(
+    "partir.replicate",
+    "partir.stop",
+    "sdy.sharding_constraint",
+    "sdy.reshard",
+    "sdy.propagation_barrier",
+    "sdy.data_flow_edge",
+    "sdy.func_data_flow_edge",
+    "sdy.all_gather",  # these change where a value is, not what it is
+    "sdy.all_slice",
+    "sdy.all_to_all",
+    "sdy.collective_permute",
+)
 def _same(op: Operation, context: Context) -> Kernel:
     return unary(lambda a: [a])
 
 
-@implements("sdy.propagation_barrier")
-def _barrier(op: Operation, context: Context) -> Kernel:
-    return unary(lambda a: [a])
+@implements("sdy.sharding_group")
+def _nothing(op: Operation, context: Context) -> Kernel:
+    return unary(lambda a: [])
 
 
 def optional_number(op: Operation, name: str) -> int | None:

@@ -7,10 +7,14 @@ killed by its input.
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiles twice as fast
 
 import jax
 import jax.numpy as jnp

@@ -73,8 +73,13 @@ def test_a_program_agrees_with_xla(
         xla(text, inputs),
     )
     assert len(ours) == len(theirs)
-    # XLA keeps bf16 values wide inside its fusions: no more than their precision can be asked for
-    limits = bounds(exact, theirs, rtol=1e-3 if "bf16" in text else None)
+    limits = bounds(exact, theirs)
+    if "bf16" in text:  # XLA keeps bf16 values wide inside its fusions, and is less wrong by that
+        loose = bounds(exact, theirs, rtol=1e-3)
+        limits = [
+            None if a is None or b is None else np.maximum(a, b)
+            for a, b in zip(limits, loose, strict=True)
+        ]
     for index, (mine, reference, other) in enumerate(zip(ours, exact, theirs, strict=True)):
         assert mine.dtype == other.dtype
         assert not_finite(mine) is None
