@@ -18,7 +18,7 @@ from xdsl.traits import IsolatedFromAbove
 
 from .bridge import BridgeParser
 from .scanner import unescape
-from .templates import Template, link, make
+from .templates import Template, link, make, placed
 from .types import CLOSED_DIALECTS
 from .values import Use, ValueReader, region_of
 
@@ -260,13 +260,16 @@ class OperationReader(ValueReader):
         named = sum(count for _, count, _ in results)
         if results and named != total:
             self.fail(f"op has {total} results, but names are given for: {named}", start)
-        op_end = self.pos
+        op_end = start + len(self.text[start : self.pos].rstrip())
         location = draft.location or self.optional_location()
         op = draft.made or self.build(draft, at)
         if self.offsets is not None:
             self.offsets[id(op)] = at
         if location is not None:
             op.location = location
+            if draft.implicit_regions:
+                for region in op.regions:
+                    placed(region, location)
         self.names_of(op.results, results)
         if len(results) or not total:
             self._learn(start, op_end, end, draft, op, [count for _, count, _ in results])

@@ -146,11 +146,11 @@ def reduce(reader: PrettyReader, draft: Draft) -> None:
     reader.attribute_dictionary(draft)
     reader.expect(":")
     reader.function_types(draft)
-    draft.location = reader.optional_location()
     if applied:
         draft.regions = [_applied(reader, draft, applied, at)]
         draft.implicit_regions = True
         return
+    draft.location = reader.optional_location()
     draft.regions = [_reducer(reader, len(inputs))]
 
 
@@ -165,13 +165,8 @@ def _applied(reader: PrettyReader, draft: Draft, name: str, at: int) -> Region:
         reader.fail("'applies' is for a reduce of one operand", at)
     element = _scalar(reader, draft.operand_types[1], at)
     block = Block(arg_types=[element, element])
-    for argument in block.args:
-        if draft.location is not None:
-            argument.location = draft.location
     body = reader.op_class(name, at).create(operands=block.args, result_types=[element])
     end = reader.op_class("stablehlo.return", at).create(operands=body.results)
-    if draft.location is not None:
-        body.location = end.location = draft.location
     block.add_ops([body, end])
     return Region(block)
 

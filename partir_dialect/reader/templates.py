@@ -74,11 +74,11 @@ def make(
     if template.regions:
         op.regions = ()
         for region in template.regions:
-            op.add_region(_placed(region.clone(), op.location))
+            op.add_region(placed(region.clone(), op.location))
     return op
 
 
-def _placed(region: Region, location: LocationAttr) -> Region:
+def placed(region: Region, location: LocationAttr) -> Region:
     """A region that an op implies, whose parts are where the op is."""
     for block in region.blocks:
         for argument in block.args:

@@ -42,8 +42,8 @@ KNOWN = {
 """What is not read, and why."""
 
 
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"reading_{name}", TESTS / f"{name}.py")
+def _load(name: str, folder: Path = TESTS) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"reading_{name}", folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -136,6 +136,25 @@ def test_argument_and_result_names_are_those_of_the_program(programs: Path) -> N
         assert argument_names(main) == [flat_path(a["name"]) for a in told["arguments"]]
         wanted = [flat_path(r["name"]) for r in told["results"]]
         assert result_names(main) == ["result/0" if name == "result" else name for name in wanted]
+
+
+def test_pretty_text_is_what_jaxlib_prints(programs: Path, reprinter: Any) -> None:
+    for path in sorted(programs.glob("*.mlir")):
+        if ".generic." in path.name or path.name.startswith(LARGE):
+            continue
+        text = path.read_text(encoding="utf-8")
+        ours = print_module(read_module(text, str(path)), pretty=True)
+        assert ours.rstrip() == reprinter.pretty(text).rstrip(), path.name
+
+
+@pytest.mark.acceptance
+def test_reading_and_printing_are_fast(programs: Path, measure: Measure) -> None:
+    benchmark = _load("read_print", TESTS.parent / "benchmarks")
+    read, printed = benchmark.ratios(benchmark.medians(programs / "t_train_L32.mlir"))
+    figure = f"{read:.2f} and {printed:.2f}"
+    measure("t_train_L32: read / jaxlib's, print / jaxlib's", figure, "<= 4 and <= 0.7")
+    assert read <= 4
+    assert printed <= 0.7
 
 
 # --- the corpus ---------------------------------------------------------------------------------
