@@ -28,7 +28,7 @@ from .values import Axis, Match, Scope, Value, describe
 from .world import Measure, World
 
 MAX_DEPTH = 50
-_OPTIONS = {"tile": ("dim", "axis"), "replicate": ("axis",), "stop": ("axis",)}
+_OPTIONS = {"tile": ("dim", "axis"), "replicate": ("axis",), "stop": ("axis",), "share": ()}
 
 
 @dataclass
@@ -368,10 +368,23 @@ class _Runner:
             for value in self.evaluator.target(action.target, scope)
             for match in self.evaluator.matches(value, action.target.span)
         ]
+        if action.kind == "share":
+            for match in matches:
+                self.share(match, span)
+            return
         axes = options["axis"] if isinstance(options["axis"], list) else [options["axis"]]
         for axis in (self.evaluator.axis(a, action.span) for a in axes):
             for match in matches:
                 self.act(action, match, axis, options.get("dim"), span)
+
+    def share(self, match: Match, span: Span) -> None:
+        """The gathers of a parameter serve all its uses, in whatever type they use it."""
+        values = sorted(self.world.made_of([match]))
+        statuses = [self.session.gather_once(value) for value in values]
+        done = next((s for s in statuses if s.done), statuses[0])
+        self.now.asked.append(
+            Asked("share", match.name, match.value, None, "", done.status, done.reason, span)
+        )
 
     def options(self, action: s.Action, scope: Scope) -> dict[str, Value]:
         """The options of an action; raises `TacticError` for unknown, repeated and missing ones."""

@@ -89,6 +89,7 @@ class Zero3(Tactic):
 
     axis: str
     vectors: bool = False
+    once: bool = False
 
 
 @dataclass(frozen=True)

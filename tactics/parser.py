@@ -32,7 +32,7 @@ _WORDS = {
     "SUM": "'+' or '-'",
     "PRODUCT": "'*', '/', '//' or '%'",
     "CONSTANT": "true, false or none",
-    "ACTION": "tile, replicate or stop",
+    "ACTION": "tile, replicate, stop or share",
     "LPAR": "'('",
     "RPAR": "')'",
     "LSQB": "'['",
@@ -201,7 +201,9 @@ _SLIPS: tuple[tuple[Callable[[str, str, set[str]], bool], str], ...] = (
         "'=' gives a value, '==' compares",
     ),
     (
-        lambda first, got, expected: first in ("tile", "replicate", "stop") and got == "EQUAL",
+        lambda first, got, expected: (
+            first in ("tile", "replicate", "stop", "share") and got == "EQUAL"
+        ),
         "what to act on comes before the options: tile NAME dim=… axis=…",
     ),
     (
@@ -215,7 +217,7 @@ _SLIPS: tuple[tuple[Callable[[str, str, set[str]], bool], str], ...] = (
 def _literals(expected: set[str]) -> list[str]:
     words = {name.lower() for name in expected if name.lower() in KEYWORDS}
     if "ACTION" in expected:
-        words |= {"tile", "replicate", "stop"}
+        words |= {"tile", "replicate", "stop", "share"}
     return sorted(words)
 
 

@@ -9,7 +9,8 @@ from ..partir_dialect.errors import Span
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One action and what became of it: `status` is done, already or refused (with the reason)."""
+    """One action and what became of it: `status` is done, already or refused (with the reason);
+    `axis` is empty for `share`, which has none."""
 
     action: str
     name: str
@@ -24,7 +25,8 @@ class Asked:
     def text(self) -> str:
         """The action as a line of a script."""
         dim = "" if self.dim is None else f" dim={self.dim}"
-        return f"{self.action} {self.name}{dim} axis={self.axis}"
+        axis = f" axis={self.axis}" if self.axis else ""
+        return f"{self.action} {self.name}{dim}{axis}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,7 +247,7 @@ class Option(Node):
 
 @dataclass(frozen=True)
 class Action(Node):
-    """`tile`, `replicate` or `stop`."""
+    """`tile`, `replicate`, `stop` or `share`."""
 
     kind: str
     target: Target

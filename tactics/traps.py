@@ -18,7 +18,8 @@ def traps(
     if not isinstance(statement, s.Call) or statement.name not in ZERO:
         return []
     found: list[Warned] = []
-    for axis in dict.fromkeys(a.axis for a in asked if a.status == "done"):
+    tiles = [a for a in asked if a.action == "tile"]
+    for axis in dict.fromkeys(a.axis for a in tiles if a.status == "done"):
         captured = [i for i in inferred if i.axis == axis]
         inputs = world.roles.of("input")
         values = [world.graph.arguments[i].value for i in inputs]
@@ -28,7 +29,7 @@ def traps(
             for index, value in zip(inputs, values, strict=True)
         )
         if captured and not batched:
-            count = len([a for a in asked if a.axis == axis])
+            count = len([a for a in tiles if a.axis == axis])
             found.append(
                 Warned(
                     f"{statement.name} captured {len(captured)} arguments beside the {count} it "

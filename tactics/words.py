@@ -17,6 +17,7 @@ KEYWORDS = (
     "tile",
     "replicate",
     "stop",
+    "share",
     "and",
     "or",
     "not",
@@ -29,4 +30,4 @@ KEYWORDS = (
     "using",
     "uses",
 )
-STATEMENTS = (*KEYWORDS[:8], "for", "tile", "replicate", "stop")
+STATEMENTS = (*KEYWORDS[:8], "for", "tile", "replicate", "stop", "share")

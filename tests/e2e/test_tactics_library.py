@@ -24,6 +24,7 @@ def example(name: str) -> partir.Program:
         ("mlp_step", ["batch(axis=batch)", "zero3(axis=batch, vectors=true)"]),
         ("mlp_step", ["batch(axis=batch)", "embedding(axis=model)"]),
         ("mlp_step", ["zero3(axis=batch)", "batch(axis=batch)"]),
+        ("mlp_step", ["batch(axis=batch)", "zero3(axis=batch, once=true)"]),
         ("transformer_step", ["batch(axis=batch)", "megatron(axis=model)", "zero1(axis=batch)"]),
         ("transformer_step", ["megatron(axis=model, vocab=true)", "zero2(axis=batch)"]),
         (

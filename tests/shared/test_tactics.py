@@ -195,6 +195,19 @@ def test_edges_of_a_graph_net(programs: Path):
     assert counts(session) == {"all_reduce": 3 + 3 + 4 * 6}
 
 
+def test_gathers_of_zero3_can_be_shared(programs: Path):
+    """Per use: forward and backward each gather a matrix, the tied table three times (lookup,
+    logits, and the gradient of the logits' input). Shared: one gather each."""
+    once, _ = applied(programs, "t_train_L2", "batch(batch)\nzero3(batch, once=true)", batch=4)
+    each, _ = applied(programs, "t_train_L2", "batch(batch)\nzero3(batch)", batch=4)
+    matrices = 4 * 2
+    assert counts(once)["all_gather"] == matrices + 1
+    assert counts(each)["all_gather"] == 2 * matrices + 3
+    assert {k: v for k, v in counts(once).items() if k != "all_gather"} == {
+        k: v for k, v in counts(each).items() if k != "all_gather"
+    }
+
+
 def test_small_parameters_stay_whole(programs: Path):
     text = "batch(batch)\nreplicate_small(batch, below=1KiB)\nzero3(batch, vectors=true)"
     session, result = applied(programs, "t_train_L2", text, batch=4)

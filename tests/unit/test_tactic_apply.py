@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from partir.engine.session import Session
 from partir.partir_dialect.errors import ExpectationError, TacticError
@@ -221,6 +223,15 @@ def test_zero3_takes_a_parameter_and_its_state_on_one_dimension(step):
     assert not zero.warnings
     assert step.counts() == {"reduce_scatter": 1, "all_gather": 1, "all_reduce": 1}
     step.verify()
+
+
+def test_gathers_can_be_shared(step):
+    """The parameter is used once forward here, and for its own update, which needs a part only."""
+    (s,) = applied(step, "share params")
+    assert [a.text for a in s.asked] == ["share params/w", "share params/b"]
+    assert [a.status for a in s.asked] == ["done", "done"]
+    (again,) = applied(step, "share params/w")
+    assert again.asked[0].status == "already"
 
 
 def test_zero_says_what_no_dimension_can_take(case):
@@ -515,6 +526,37 @@ def test_after_is_called_with_each_step(two):
         after=lambda s: seen.append(s.tactic),
     )
     assert seen == ["batch(batch)", "megatron(model)"]
+
+
+_STATEMENTS = (
+    "batch(axis=batch)",
+    "batch(axis=model)",
+    "megatron(axis=model)",
+    "megatron(axis=batch, vocab=true)",
+    "embedding(axis=model)",
+    "zero2(axis=batch, vectors=true)",
+    "zero3(axis=batch)",
+    "zero3(axis=model, once=true)",
+    "sequence(axis=model, dim=0)",
+    "context(axis=model)",
+    "replicate_small(axis=batch, below=100)",
+    "tile params dim=-1 axis=batch",
+    "tile uses of params dim=0 axis=model",
+    "replicate params axis=model",
+    "stop inputs axis=batch",
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from((TWO, STEP)), st.lists(st.sampled_from(_STATEMENTS), max_size=5))
+def test_any_schedule_computes_the_same(case, program: str, lines: list[str]):
+    """Whatever is asked for in whatever order: warnings and conflicts, but never another number."""
+    c = case(program, batch=2, model=2)
+    steps = applied(c, "\n".join(lines))
+    assert len(steps) == len(lines)
+    for s in steps:
+        assert all(a.status == "done" or a.reason for a in s.asked)
+    c.verify()
 
 
 # --- checking against a program -------------------------------------------------------------------
