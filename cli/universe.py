@@ -29,6 +29,7 @@ _SHARED_DIALECTS = {
 # pass name: (module, class)
 PASSES = {
     "partir-check-spmd": ("passes.check_spmd", "CheckSpmdPass"),
+    "partir-import-shardings": ("passes.import_shardings", "ImportShardingsPass"),
     "partir-lower-to-spmd": ("passes.lower_to_spmd", "LowerToSpmdPass"),
     "partir-optimise-collectives": ("passes.optimise_collectives", "OptimiseCollectivesPass"),
     "partir-propagate": ("passes.propagate", "PropagatePass"),

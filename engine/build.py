@@ -24,6 +24,7 @@ from ..partir_dialect.names import argument_names, location_text, result_names
 from ..partir_dialect.partir import ReplicateOp, StopOp
 from ..partir_dialect.rules import rule_of
 from ..partir_dialect.rules.base import Dims, Factor, Kind, Rule
+from ..partir_dialect.sdy import ManualComputationOp, Sharding
 from .graph import (
     ARGUMENT,
     CARRY_KINDS,
@@ -34,6 +35,7 @@ from .graph import (
     TRANSPARENT,
     YIELD,
     Argument,
+    AxisNames,
     Graph,
     OpShape,
     Region,
@@ -224,6 +226,8 @@ class _Builder:
         )
         self.slot(number)
         self.source.ops[number] = op
+        if isinstance(op, ManualComputationOp):
+            self.graph.manual[number] = manual_border(op)
         if captured:
             self.source.captured[number] = captured
         if isinstance(op, ReplicateOp | StopOp):
@@ -395,6 +399,24 @@ class _Builder:
             )
             through = kind in TRANSPARENT and len(operands) == 1 and graph.derived[operands[0]]
             graph.derived.append(kind == ARGUMENT or through)
+
+
+def manual_border(op: ManualComputationOp) -> tuple[AxisNames, AxisNames]:
+    """By which (manual, whole) axes each operand and each result is cut."""
+    manual = set(op.manual_axes.names)
+
+    def names(sharding: Sharding, value: SSAValue) -> tuple[tuple[str, ...], ...]:
+        if not isinstance(value.type, TensorType):
+            return ()
+        for axis in sharding.axes_used():
+            if axis.name in manual and axis.size is not None:
+                raise PartirError(f"a part of a manual axis cannot be expressed, got: {axis}")
+        return tuple(tuple(a.name for a in d.axes if a.name in manual) for d in sharding.dims)
+
+    return (
+        tuple(map(names, op.in_shardings.data, op.operands)),
+        tuple(map(names, op.out_shardings.data, op.results)),
+    )
 
 
 def trip_count(loop: Operation) -> int | None:

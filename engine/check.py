@@ -70,6 +70,10 @@ def _check_border(graph: Graph, plan: Plan) -> None:
 
 def _check_compute(graph: Graph, plan: Plan, step: Compute) -> None:
     shape = graph.op_shapes[step.op]
+    if step.op in graph.manual:
+        for local in (*step.inputs, *step.outputs):
+            _require(not plan.values[local].spot.pending, "a region takes no partial value", step)
+        return
     spots = [plan.values[local].spot for local in (*step.inputs, *step.outputs)]
     tables = [*shape.inputs, *shape.outputs]
     where = f"{graph.kinds[step.op]} at {graph.locations[step.op]}"

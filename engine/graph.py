@@ -37,6 +37,7 @@ TRANSPARENT = frozenset(
         "stablehlo.bitcast_convert",
         "partir.stop",
         "partir.replicate",
+        "sdy.sharding_constraint",
     }
 )
 
@@ -93,6 +94,9 @@ class Region:
     trips: int | None
 
 
+AxisNames = tuple[tuple[tuple[str, ...], ...], ...]
+"""For each value and dimension the names of the mesh axes that cut it, major to minor."""
+
 Sweep = list["int | Sweep"]
 """Slots in forward order; a nested list is one control-flow op, with what its regions hold."""
 
@@ -128,6 +132,15 @@ class Graph:
     marks: dict[tuple[int, str], bool] = field(default_factory=dict[tuple[int, str], bool])
     """(value, axis name) that a `partir.stop` (False) or `partir.replicate` (True) in the IR is
     on."""
+
+    given: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    """Slots of which the program itself says the placement: the order of their axes is kept, and
+    no further axis tiles these (closed) factors."""
+    manual: dict[int, tuple[AxisNames, AxisNames]] = field(
+        default_factory=dict[int, "tuple[AxisNames, AxisNames]"]
+    )
+    """Ops that are device-local already: by mesh axis how they want their operands cut, and how
+    their results are."""
 
     arguments: list[Argument] = field(default_factory=list[Argument])
     outcomes: list[Result] = field(default_factory=list[Result])

@@ -34,6 +34,7 @@ RETYPED: frozenset[str] = frozenset(
         ).split()
     ]
     + ["chlo.top_k", "partir.argument", "partir.result", "partir.replicate", "partir.stop"]
+    + ["sdy.sharding_constraint"]
 )
 """Kinds that a change of result types alone makes local, once their operands are local."""
 

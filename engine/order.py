@@ -38,8 +38,10 @@ def dimension_ranks(state: State) -> dict[tuple[int, int, int], int]:
     for component in members.values():
         ranking = _ranking(state, component)
         for slot, factor in component:
-            for axis in state.axes_on(slot, factor):
-                ranks[slot, factor, axis] = ranking[axis]
+            on = state.axes_on(slot, factor)
+            given = slot in state.graph.given
+            for position, axis in enumerate(on):
+                ranks[slot, factor, axis] = position if given else ranking[axis]
     return ranks
 
 
@@ -76,13 +78,14 @@ def _ranking(state: State, component: list[Node]) -> dict[int, int]:
     only ever at the tail of the whole dimension, so an uneven one keeps its nest order."""
     axes: dict[int, None] = {}
     gathered: set[int] = set()
-    for slot, factor in sorted(component):
+    given = state.graph.given
+    for slot, factor in sorted(component, key=lambda node: (node[0] not in given, node)):
         on = state.axes_on(slot, factor)
         axes.update(dict.fromkeys(on))
         tiles = prod(state.sizes[axis] for axis in on)
         if state.graph.op_shapes[slot].factors[factor].size % tiles:
             return {axis: rank for rank, axis in enumerate(on)}
-        if state.graph.kinds[slot] == ARGUMENT:
+        if state.graph.kinds[slot] == ARGUMENT and slot not in given:
             gathered.update(_gathered(state, slot, factor, on))
     ordered = [a for a in axes if a not in gathered] + [a for a in axes if a in gathered]
     return {axis: rank for rank, axis in enumerate(ordered)}

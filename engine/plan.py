@@ -185,8 +185,23 @@ class _Planner:
             tuple(axis for f in made_of for axis in self._axes(op, f)) for made_of in table
         )
 
+    def _named(self, names: tuple[tuple[str, ...], ...]) -> Dims:
+        """A placement by names of the mesh as it was given: each is all of its atoms."""
+        axes = self.state.axes
+        return tuple(
+            tuple(
+                a
+                for name in dim
+                for a, atom in enumerate(axes)
+                if atom == name or (name not in axes and atom.rpartition(".")[0] == name)
+            )
+            for dim in names
+        )
+
     def wanted(self, op: int, k: int) -> Spot:
         """The placement that the op wants for its operand k."""
+        if op in self.graph.manual:
+            return Spot(self._named(self.graph.manual[op][0][k]))
         dims = self._dims(op, self.graph.op_shapes[op].inputs[k])
         passing = self.deferrals.through.get(op)
         if passing and self.deferrals.waiting.get(self._operands(op)[k]) == passing:
@@ -195,6 +210,8 @@ class _Planner:
 
     def produced(self, op: int, r: int) -> Spot:
         """The placement that the op's nest gives to its result r."""
+        if op in self.graph.manual:
+            return Spot(self._named(self.graph.manual[op][1][r]))
         shape = self.graph.op_shapes[op]
         dims = self._dims(op, shape.outputs[r])
         passing: Pending = self.deferrals.through.get(op, ())

@@ -165,6 +165,11 @@ class Session:
                 break
         return Propagation(self._inferred(), decisions, tuple(self.open_conflicts()))
 
+    def refine(self, axis: str, parts: tuple[int, ...]) -> None:
+        """Makes the axis atoms of these sizes, major to minor, before anything is decided."""
+        for part in parts[:-1]:
+            self._split(self._indices(axis)[-1], part)
+
     # --- questions ----------------------------------------------------------------------------
 
     def open_conflicts(self) -> list[Conflict]:

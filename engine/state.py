@@ -131,8 +131,9 @@ class State:
         shape = self.graph.op_shapes[op]
         slot = self.graph.slots[op]
         size = self.sizes[axis]
+        closed = self.graph.given.get(slot, ()) if self.graph.given else ()
         for f in dim:
-            if not shape.usable[f]:
+            if not shape.usable[f] or f in closed:
                 return NONE
             left = self.remaining(slot, op, f)
             if left == 1:

@@ -44,9 +44,11 @@ from ..partir_dialect import partir_spmd as partir
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir_attributes import Border, MeshAttr
 from ..partir_dialect.partir_types import CARRIES, FORM, NEST
+from ..partir_dialect.sdy import ManualComputationOp, MeshOp, ShardingConstraintOp
 from .emit import Emitter, tensor_of
 from .localise import ATTRIBUTES, REPLACING, REWRITES
 from .localise_context import Context
+from .manual_region import inline_manual
 from .tile import open_session
 
 BORDER = "partir.border"
@@ -168,11 +170,33 @@ class _Lowering:
         wanted = [self._value(local) for local in step.inputs]
         if any(a is not b for a, b in zip(op.operands, wanted, strict=False)):
             op.operands = wanted[:explicit]
+        if isinstance(op, ManualComputationOp | ShardingConstraintOp):
+            self._give_way(step, op, wanted)
+            return
         self._replace_captured(step.op, op, wanted[explicit:])
         for result, local in zip(op.results, step.outputs, strict=True):
             self._retype(result, local)
             self.ssa[local] = result
         self._localise(step, op)
+
+    def _give_way(
+        self,
+        step: Compute,
+        op: ManualComputationOp | ShardingConstraintOp,
+        wanted: list[SSAValue],
+    ) -> None:
+        """A constraint is its operand, once that is placed; a region for each device its body."""
+        results = wanted
+        if isinstance(op, ManualComputationOp):
+            region = self.graph.region_of[step.op]
+            results, self.last[region] = inline_manual(
+                op, wanted, self.source.blocks[region], self.last[region]
+            )
+        for old, new, local in zip(op.results, results, step.outputs, strict=True):
+            old.replace_all_uses_with(new)
+            self.ssa[local] = new
+        op.detach()
+        op.erase()
 
     def _replace_captured(self, number: int, op: Operation, wanted: list[SSAValue]) -> None:
         for old, new in zip(self.source.captured.get(number, []), wanted, strict=True):
@@ -275,6 +299,9 @@ class _Lowering:
         ]
         function.properties["arg_attrs"] = ArrayAttr(arguments)
         function.properties["res_attrs"] = ArrayAttr(results)
+        for op in [op for op in self.source.module.body.block.ops if isinstance(op, MeshOp)]:
+            op.detach()  # nothing is left that speaks of it
+            op.erase()
         self.source.module.attributes["partir.mesh"] = MeshAttr(self.mesh)
 
     def _attributes(
