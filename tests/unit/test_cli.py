@@ -451,6 +451,27 @@ def test_explain_conflicts(chain: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "w1" in out and "x" in out
 
 
+def test_explain_fallbacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cholesky.mlir"
+    path.write_text("""\
+func.func public @main(%x: tensor<8x8xf32> loc("x")) -> tensor<8x8xf32> {
+  %0 = stablehlo.cholesky %x, lower = true : tensor<8x8xf32> loc("model.py":3:4)
+  return %0 : tensor<8x8xf32>
+}
+""")
+    command = [str(path), *MESH, "--tactic", "tile x dim=0 axis=batch"]
+    assert main(["explain", *command, "--fallbacks"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "x is gathered along batch: 256 B",
+        "  for stablehlo.cholesky at model.py:3:4, which cannot be tiled there",
+        "1 fallbacks",
+    ]
+    assert main(["explain", *command]) == 0
+    assert "because of tile x dim=0 axis=batch" in capsys.readouterr().out
+    assert main(["explain", *command, "--conflicts"]) == 0
+    assert capsys.readouterr().out == "no conflicts\n"
+
+
 def test_explain_a_name_that_is_none(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean" in fault(capsys, "explain", chain, *MESH, "--value", "w9")
 
