@@ -24,7 +24,8 @@ def add_mesh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mesh",
         metavar="NAME=SIZE,…",
-        help="device axes, major to minor; default: the mesh that the script names",
+        help="device axes, major to minor; default: the mesh that the script or "
+        "the program (sdy.mesh) names",
     )
 
 

@@ -44,6 +44,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what to write: the device-local program, the loop or nest form, Shardy's form, or "
         "the shardings as JSON (default: spmd)",
     )
+    parser.add_argument(
+        "--own-shardings",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="take the program's own shardings (sdy.sharding, mhlo.sharding) before the tactics "
+        "(default: only if there are no tactics)",
+    )
     parser.add_argument("--report", metavar="R.json", help="write what was done as JSON")
     parser.add_argument("--html", metavar="R.html", help="write the table as a page")
     parser.add_argument(
@@ -92,11 +99,14 @@ def _partition(arguments: argparse.Namespace) -> Partitioned:
         device=arguments.device,
         strict=arguments.strict,
         expectations=False,
+        own=arguments.own_shardings,
     )
 
 
 def _show(result: Partitioned, html: OutputFile | None, *, quiet: bool, on_error: bool) -> None:
     """The warnings on standard error, and the table."""
+    for note in result.notes:
+        print(f"{result.program.filename}: warning: {note}", file=sys.stderr)
     for step in result.steps:
         for warning in step.warnings:
             span = warning.span

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,25 @@ from ..engine.graph import Graph, pair
 from ..engine.plan import Plan
 from ..engine.roles import Roles, donations, find_roles
 from ..engine.session import Session
-from ..partir_dialect.errors import ExpectationError, MeshError, PartirError
+from ..partir_dialect.errors import ExpectationError, MeshError, PartirError, Span
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.placement import Placement
 from ..partir_dialect.printer import print_module
 from ..passes.loops import loops
+from ..passes.import_shardings import (
+    agreeing_pairs,
+    build_given,
+    prepare_shardings,
+    take_shardings,
+)
 from ..passes.lower_to_spmd import Lowered, lower_to_spmd
 from ..passes.nest_state import store
-from ..passes.prepare import prepare
+from ..passes.sharding_forms import ShardingError, choose_mesh, has_shardings
 from ..passes.to_sdy import axis_references, join_axes, to_sdy
 from ..passes.to_stablehlo import to_stablehlo
 from ..tactics import Run, Script, Searcher, Step, Tactic, load, script_of
 from ..tactics import run as run_script
+from ..tactics.syntax import Action, Call, For, If
 from .border import part_text, rewrite_border
 from .program import Program
 
@@ -66,24 +73,65 @@ class Clock:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program ready for tactics: its graph, arguments and results paired, and the way back."""
+    """A program ready for tactics: its graph, arguments and results paired, and the way back.
+
+    `mesh` is the one that was given, or the program's; `own` says whether the program's own
+    shardings are to be taken; `notes` tell what of them is not as it was written.
+    """
 
     source: Source
     graph: Graph
     roles: Roles
+    mesh: Mesh | None = None
+    own: bool = False
+    notes: tuple[str, ...] = ()
 
 
-def prepare_program(program: Program, clock: Clock | None = None) -> Prepared:
-    """Reads and prepares a program. Raises `PartirError`."""
+def prepare_program(
+    program: Program, clock: Clock | None = None, *, mesh: Mesh | None = None, own: bool = False
+) -> Prepared:
+    """Reads and prepares a program; with `own` for its own shardings, over its own mesh if none is
+    given. Raises `PartirError`."""
     clock = clock or Clock()
     with clock.phase("read"):
         module = program.module()
-    with clock.phase("prepare"):
-        prepare(module)
+    with clock.phase("prepare"), located(program):
+        if has_shardings(module):
+            return _with_shardings(module, mesh, own)
+        own_mesh = mesh or (choose_mesh(module, None) if own else None)
+        notes = prepare_shardings(module, own_mesh, keep=False)
         graph, source = build(module)
         roles = find_roles(graph, donations(source.function))
         pair(graph, dict(roles.pairs))
-    return Prepared(source, graph, roles)
+    return Prepared(source, graph, roles, own_mesh, False, tuple(notes))
+
+
+def _with_shardings(module: ModuleOp, mesh: Mesh | None, own: bool) -> Prepared:
+    if own:
+        mesh = choose_mesh(module, mesh)
+        if mesh is None:
+            raise MeshError("which mesh? neither --mesh nor the program names one")
+    notes = prepare_shardings(module, mesh, keep=own)
+    if not own and mesh is not None:
+        notes.append("the program's own shardings are left out, since there are tactics")
+    graph, source = build_given(module, mesh, notes) if own and mesh is not None else build(module)
+    roles = find_roles(graph, donations(source.function))
+    pairs = agreeing_pairs(graph, source, roles.pairs)
+    pair(graph, pairs)
+    roles = replace(roles, pairs=pairs)
+    return Prepared(source, graph, roles, mesh, own, tuple(notes))
+
+
+@contextmanager
+def located(program: Program) -> Generator[None]:
+    """Gives an error about a sharding the place in the program's text at which it is written."""
+    try:
+        yield
+    except ShardingError as error:
+        at = program.text.find(error.written) if error.written else -1
+        if error.span is None and at >= 0:
+            error.span = Span.at(program.filename, program.text, at, len(error.written))
+        raise
 
 
 def script_from(tactics: Tactics) -> Script:
@@ -126,7 +174,8 @@ class Snapshot:
 class Partitioned:
     """A partitioned program: what it became, how, and the means to check it.
 
-    `steps` is what each statement did, `snapshots` what the program was after it.
+    `steps` is what each statement did, `snapshots` what the program was after it; `own` says
+    whether the program's own shardings were taken, `notes` what of them is not as it was written.
     """
 
     program: Program
@@ -139,6 +188,8 @@ class Partitioned:
     snapshots: list[Snapshot]
     clock: Clock
     _prepared: list[Prepared] = field(default_factory=list[Prepared], repr=False)
+    own: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def steps(self) -> list[Step]:
@@ -152,7 +203,9 @@ class Partitioned:
 
     def fresh(self) -> Prepared:
         """The prepared program with its IR, not lowered, for the caller to change."""
-        return self._prepared.pop() if self._prepared else prepare_program(self.program)
+        if self._prepared:
+            return self._prepared.pop()
+        return prepare_program(self.program, mesh=self.mesh, own=self.own)
 
     def lower(self, source: Source) -> Lowered:
         """Rewrites the IR of `source` into the device-local program, collectives by mesh axis."""
@@ -226,6 +279,7 @@ class Partitioned:
             "arguments": self.entries("arguments"),
             "results": self.entries("results"),
             "steps": [snapshot.row for snapshot in self.snapshots],
+            "notes": list(self.notes),
             "seconds": {k: round(v, 6) for k, v in (seconds | self.clock.seconds).items()},
         }
 
@@ -315,20 +369,29 @@ def partition(
     strict: bool = False,
     searcher: Searcher | None = None,
     expectations: bool = True,
+    own: bool | None = None,
 ) -> Partitioned:
-    """Partitions a program over a mesh as the tactics say.
+    """Partitions a program over a mesh as the tactics say; without any, as its own shardings say.
 
-    `mesh` and `device` default to those that the script names. With `strict` a tactic that changes
+    `mesh` and `device` default to those that the script names, `mesh` then to the program's own.
+    With `own` the program's shardings are taken before the tactics, too (False: never). With `strict` a tactic that changes
     nothing is an error. Raises `PartirError` and its kinds; `ExpectationError` for an `expect` that
     does not hold unless `expectations` is false (`Partitioned.check_expectations` raises it later).
     """
     script = script_from(tactics)
-    mesh = mesh or mesh_of(script)
+    own = not acts(script) if own is None else own
+    if mesh is None and (script.mesh is not None or not own):
+        mesh = mesh_of(script)
     model = find_device(device or script.device or DEFAULT)
     clock = Clock()
-    prepared = prepare_program(program, clock)
+    prepared = prepare_program(program, clock, mesh=mesh, own=own)
+    mesh = prepared.mesh or mesh_of(script)
+    notes = list(prepared.notes)
     with clock.phase("tactics"):
         session = Session(prepared.graph, mesh)
+        if prepared.own:
+            with located(program):
+                take_shardings(session, prepared.source, notes)
         recorder = _Recorder(session, prepared.roles, model)
         run = run_script(
             script,
@@ -351,10 +414,17 @@ def partition(
         recorder.snapshots,
         clock,
         [prepared],
+        prepared.own,
+        tuple(notes),
     )
     if expectations:
         result.check_expectations()
     return result
+
+
+def acts(script: Script) -> bool:
+    """Whether a script decides anything, beside naming and expecting."""
+    return any(isinstance(s, Call | Action | For | If) for s in script.statements)
 
 
 def mesh_of(script: Script) -> Mesh:

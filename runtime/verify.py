@@ -22,7 +22,9 @@ from ..interp.inputs import draw_inputs
 from ..interp.numbers import is_float
 from ..partir_dialect.errors import MismatchError, PartirError
 from ..partir_dialect.mesh import Mesh
+from ..partir_dialect.printer import print_module
 from ..partir_dialect.reader import read_module
+from ..passes.sharding_forms import has_shardings, normalise_shardings
 from .border import Border, Edge, head, read_border
 from .program import Program
 
@@ -143,13 +145,17 @@ def _expected(
 ) -> list[Expected]:
     """The global program's results; raises `MismatchError` where they are no numbers."""
     module = program.module()
+    text = program.text
+    if has_shardings(module):
+        normalise_shardings(module, border.mesh, keep=False)
+        text = print_module(module)
     reference = run(module, inputs, reference=True)
     if backend == "numpy":
         given = run(module, inputs)
     else:
         from .xla import run_on_xla
 
-        (given,) = run_on_xla(program.text, Mesh(device=1), [list(inputs)])
+        (given,) = run_on_xla(text, Mesh(device=1), [list(inputs)])
     found: list[Expected] = []
     limits = bounds(reference, given, rtol)
     for edge, mine, exact, bound in zip(border.results, given, reference, limits, strict=True):
