@@ -8,6 +8,7 @@ come first served among equal shapes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
 from ..partir_dialect.rules.base import Kind
-from .graph import ARGUMENT, Argument, Graph
+from .graph import ARGUMENT, CARRY_KINDS, Graph
 
 PARAM, OPTIMIZER, INPUT, STEP, RNG = "param", "optimizer", "input", "step", "rng"
 
@@ -34,6 +35,8 @@ _WORDS: dict[str, frozenset[str]] = {
 }
 _STEP_WORDS = frozenset("step steps count iteration iterations num_steps global_step t".split())
 _RNG_WORDS = ("rng", "key", "seed")
+_RAW_KEYS = ((2,), (4,))
+_NAMELESS = re.compile(r"arg\d+\Z")
 _STATEFUL = (PARAM, OPTIMIZER)
 
 
@@ -74,12 +77,31 @@ def donations(function: FuncOp) -> Donations:
     return Donations(pairs, frozenset(donors))
 
 
+def sources_of(graph: Graph, op: int) -> tuple[int, ...]:
+    """What the results of an op are made of; for a loop carry also what the body yields."""
+    if graph.kinds[op] not in CARRY_KINDS:
+        return graph.operands[op]
+    together = graph.slot_ops[graph.slots[op]]
+    return tuple(value for other in together for value in graph.operands[other])
+
+
+def targets_of(graph: Graph, op: int) -> tuple[int, ...]:
+    """What is made of the operands of an op; of a loop carry what enters the body and leaves."""
+    if graph.kinds[op] not in CARRY_KINDS:
+        return graph.results[op]
+    together = graph.slot_ops[graph.slots[op]]
+    return tuple(value for other in together for value in graph.results[other])
+
+
 def find_roles(graph: Graph, donated: Donations | None = None) -> Roles:
     """The role of every argument and its pair among the results; linear in the ops but for the
     short elementwise walks around results."""
     donated = donated or Donations()
-    named = [_role_by_name(graph, argument) for argument in graph.arguments]
+    named = [_role_by_name(graph, a.name, a.value) for a in graph.arguments]
     pairs = _pair(graph, named, donated)
+    for a, r in pairs.items():  # a text without locations still names its results
+        path = graph.outcomes[r].name.removeprefix("result/")
+        named[a] = named[a] or _role_by_name(graph, path, graph.arguments[a].value)
     reach = _reaches_unpaired(graph, pairs)
     roles = tuple(
         role or _role_by_use(graph, index, pairs, reach) for index, role in enumerate(named)
@@ -90,10 +112,10 @@ def find_roles(graph: Graph, donated: Donations | None = None) -> Roles:
 # --- by name ------------------------------------------------------------------------------------
 
 
-def _role_by_name(graph: Graph, argument: Argument) -> str | None:
+def _role_by_name(graph: Graph, name: str, value: int) -> str | None:
     """The first path component that is a word for a role decides; `step` and `rng` by the last."""
-    parts = [part.lower() for part in argument.name.split("/")]
-    shape, dtype = graph.shapes[argument.value], graph.dtypes[argument.value]
+    parts = [part.lower() for part in name.split("/")]
+    shape, dtype = graph.shapes[value], graph.dtypes[value]
     found = None
     for part in parts:
         for role, words in _WORDS.items():
@@ -101,7 +123,9 @@ def _role_by_name(graph: Graph, argument: Argument) -> str | None:
                 found = found or role
     if not shape and parts[-1] in _STEP_WORDS and found != INPUT:
         return STEP
-    if dtype in ("ui32", "key<fry>") and any(word in parts[-1] for word in _RNG_WORDS):
+    if dtype == "ui32" and any(word in parts[-1] for word in _RNG_WORDS):
+        return RNG
+    if dtype == "ui32" and shape in _RAW_KEYS and _NAMELESS.match(name):
         return RNG
     return found
 
@@ -236,10 +260,14 @@ def _reaches_unpaired(graph: Graph, pairs: Mapping[int, int]) -> list[bool]:
     for r, outcome in enumerate(graph.outcomes):
         if r not in paired:
             needed[outcome.value] = True
-    for op in range(len(graph.kinds) - 1, -1, -1):
-        if any(needed[value] for value in graph.results[op]):
-            for operand in graph.operands[op]:
-                needed[operand] = True
+    changed = True
+    while changed:  # once more for each loop that carries a value round
+        changed = False
+        for op in range(len(graph.kinds) - 1, -1, -1):
+            if any(needed[value] for value in targets_of(graph, op)):
+                for operand in sources_of(graph, op):
+                    changed = changed or not needed[operand]
+                    needed[operand] = True
     return needed
 
 
@@ -268,7 +296,7 @@ def _feeds_structure(graph: Graph, value: int) -> bool:
                 shape = graph.op_shapes[op]
                 if any(f.kind is Kind.REDUCTION for f in shape.factors):
                     return True
-                following.extend(v for v in graph.results[op] if v not in seen)
+                following.extend(v for v in targets_of(graph, op) if v not in seen)
         seen.update(following)
         frontier = following
     return False

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from ..engine.graph import ARGUMENT, RESULT, Graph
-from ..engine.roles import PARAM, Roles
+from ..engine.graph import ARGUMENT, CARRY_KINDS, RESULT, Graph
+from ..engine.roles import PARAM, Roles, sources_of, targets_of
 from ..partir_dialect.rules.base import Kind
 
 EXPONENTIAL = "stablehlo.exponential"
@@ -67,6 +67,14 @@ class Flow:
         return self.stopped_at is None and not self.reason and bool(self.rows)
 
 
+def places_of(graph: Graph, op: int, factor: int, dim: int) -> list[tuple[int, int]]:
+    """(value, dimension) of the results in which a factor of an operand's dimension goes on; a loop
+    carry goes on in the body and behind the loop."""
+    if graph.kinds[op] in CARRY_KINDS:
+        return [(value, dim) for value in targets_of(graph, op)]
+    return [(graph.results[op][r], d) for r, d in graph.op_shapes[op].where_out[factor]]
+
+
 class Structure:
     """The weights of a graph and how activations flow between them; computed when first asked."""
 
@@ -88,15 +96,19 @@ class Structure:
                 weight[argument.value] = a
             else:
                 data[argument.value] = True
-        for op, kind in enumerate(graph.kinds):
-            if kind == ARGUMENT:
-                continue
-            operands = graph.operands[op]
-            any_data = any(data[v] for v in operands)
-            largest = max((weight[v] for v in operands), key=self._size, default=-1)
-            for result in graph.results[op]:
-                data[result] = any_data
-                weight[result] = largest
+        changed = True
+        while changed:  # once more for each loop that carries a value round
+            changed = False
+            for op, kind in enumerate(graph.kinds):
+                if kind == ARGUMENT:
+                    continue
+                operands = sources_of(graph, op)
+                any_data = any(data[v] for v in operands)
+                largest = max((weight[v] for v in operands), key=self._size, default=-1)
+                for result in graph.results[op]:
+                    if (data[result], weight[result]) != (any_data, largest):
+                        data[result], weight[result] = any_data, largest
+                        changed = True
         return data, weight
 
     def _size(self, argument: int) -> int:
@@ -143,10 +155,15 @@ class Structure:
                 needed[outcome.value] = True
         forward = [False] * len(graph.kinds)
         first = set(self.first_products.values())
-        for op in range(len(graph.kinds) - 1, -1, -1):
-            if op in first or any(needed[v] for v in graph.results[op]):
-                forward[op] = True
-                for operand in graph.operands[op]:
+        changed = True
+        while changed:  # as above
+            changed = False
+            for op in range(len(graph.kinds) - 1, -1, -1):
+                targets = targets_of(graph, op)
+                if forward[op] or not (op in first or any(needed[v] for v in targets)):
+                    continue
+                forward[op] = changed = True
+                for operand in sources_of(graph, op):
                     needed[operand] = True
         return forward
 
@@ -174,9 +191,9 @@ class Structure:
                 if k >= len(shape.inputs) or d >= len(shape.inputs[k]) or not shape.inputs[k][d]:
                     continue
                 factor = shape.inputs[k][d][0]
-                if graph.results[op] and self.weight_of(graph.results[op][0]) >= 0:
-                    for r, d2 in shape.where_out[factor]:
-                        place = (graph.results[op][r], d2)
+                targets = targets_of(graph, op)
+                if targets and self.weight_of(targets[0]) >= 0:
+                    for place in places_of(graph, op, factor, d):
                         if place not in seen:
                             seen.add(place)
                             frontier.append(place)
@@ -337,8 +354,7 @@ class Structure:
                     continue
                 if graph.kinds[op] in PRODUCTS and self._partner(op, k, dim)[0] < 0:
                     continue
-                for r, d in shape.where_out[shape.inputs[k][dim][0]]:
-                    place = (graph.results[op][r], d)
+                for place in places_of(graph, op, shape.inputs[k][dim][0], dim):
                     if place not in found:
                         found[place] = None
                         frontier.append(place)
@@ -394,8 +410,9 @@ class Structure:
                     if soft and self._of_activations(op) and not shape.where_out[factor]:
                         return op, k
                     continue
-                for r, d2 in shape.where_out[factor]:
-                    place = (graph.results[op][r], d2, soft or graph.kinds[op] == EXPONENTIAL)
+                soft_now = soft or graph.kinds[op] == EXPONENTIAL
+                for next_value, next_dim in places_of(graph, op, factor, d):
+                    place = (next_value, next_dim, soft_now)
                     if place not in seen:
                         seen.add(place)
                         frontier.append(place)
@@ -421,7 +438,7 @@ class Structure:
                 if user in targets:
                     return True
                 if self.forward[user]:
-                    fresh = [v for v in graph.results[user] if v not in seen]
+                    fresh = [v for v in targets_of(graph, user) if v not in seen]
                     seen.update(fresh)
                     frontier.extend(fresh)
         return False
@@ -476,13 +493,13 @@ class _Walk:
                 continue
             if whole % size and size % whole:
                 return f"its part of {whole} does not divide by {size}"
-            why = self._factor(op, k, factor, min(size, whole))
+            why = self._factor(op, k, factor, dim, min(size, whole))
             if why:
                 return why
             size //= min(size, whole)
         return "" if size == 1 else "the dimension is too small there"
 
-    def _factor(self, op: int, k: int, factor: int, size: int) -> str:
+    def _factor(self, op: int, k: int, factor: int, dim: int, size: int) -> str:
         shape = self.graph.op_shapes[op]
         kind = shape.factors[factor].kind
         if kind is Kind.REDUCTION:
@@ -492,7 +509,8 @@ class _Walk:
         for r, d in shape.where_out[factor]:
             if shape.outputs[r][d][0] != factor:
                 self.minor.append((op, r, d, factor))
-            self._reach(self.graph.results[op][r], d, size)
+        for value, d in places_of(self.graph, op, factor, dim):
+            self._reach(value, d, size)
         return ""
 
     def _absorb(self, op: int, k: int, factor: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -304,3 +305,54 @@ def test_the_how_to_defines_a_tactic(programs: Path):
 def test_partitioned_is_equal(programs: Path, name: str, mesh: dict[str, int], lines: list[str]):
     program_ = partir.read(programs / f"{name}.mlir")
     partir.partition(program_, partir.Mesh(**mesh), lines).verify()
+
+
+# --- without names --------------------------------------------------------------------------------
+
+
+def without_locations(text: str) -> str:
+    """The module as printed without debug information: arguments are %arg0 … and nothing more."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find(" loc(", at)) >= 0:
+        kept.append(text[at:start])
+        at = start + len(" loc(")
+        depth, quoted = 1, False
+        while depth:
+            quoted ^= text[at] == '"'
+            if not quoted:
+                depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+    kept.append(text[at:])
+    return re.sub(r"(?m)^#loc.*\n", "", "".join(kept))
+
+
+@pytest.mark.parametrize("results_named", [True, False])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mlp_train",
+        "t_train_L2",
+        "llama_train_L2",
+        "moe_train_L2",
+        "gns_train",
+        "llama_train_scan_L8",
+    ],
+)
+def test_roles_without_argument_names(programs: Path, name: str, results_named: bool):
+    """By use alone: parameters are what the loss depends on, and each finds its two moments."""
+    text = without_locations((programs / f"{name}.mlir").read_text())
+    if not results_named:
+        text = re.sub(r"jax\.result_info", "jax.nothing", text)
+    module = read_module(text, name)
+    prepare(module)
+    graph, _ = build(module)
+    assert graph.arguments[0].name == "arg0"
+    roles = find_roles(graph, donations(main_of(module)))
+    facts = json.loads((programs / f"{name}.json").read_text())["arguments"]
+    assert list(roles.roles) == [argument["role"] for argument in facts]
+    assert roles.pairs == {i: a["alias"] for i, a in enumerate(facts) if a["alias"] is not None}
+    tail = {i: argument["name"].partition("[")[2] for i, argument in enumerate(facts)}
+    for parameter, states in roles.states.items():
+        assert states
+        assert all(tail[state].endswith(tail[parameter]) for state in states)
