@@ -3,7 +3,7 @@
 Precondition: any valid module; the mesh is the program's own (`sdy.mesh`) or the option's.
 Postcondition: prepared and in nest form, every sharding of an argument, result or constraint taken
 as it was written, priorities as tactic order: p0 first, one propagation each. What an op itself
-cannot take is a constraint behind it. What cannot be expressed is an error, never another placement.
+cannot take is a constraint behind it. What cannot be expressed is an error, or a note.
 
 ```mlir
 sdy.mesh @mesh = <["batch"=4]>
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, TensorType
@@ -273,7 +274,7 @@ def _refine(session: Session, given: Iterable[Given]) -> None:
         whole = session.mesh.size(name)
         points = sorted({1, whole, *cuts})
         parts: list[int] = []
-        for low, high in zip(points, points[1:], strict=False):
+        for low, high in pairwise(points):
             if high % low:
                 raise ShardingError(
                     f"the parts of axis {name}={whole} overlap: {cuts.get(high, name)} does not "

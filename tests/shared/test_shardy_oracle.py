@@ -158,7 +158,7 @@ def checked(main: FuncOp) -> int:
 
 
 def with_local_functions(file: Path) -> tuple[ModuleOp, int]:
-    """The test of a file with the functions as we partition them, and how many pairs it compares."""
+    """The test of a file, its functions as we partition them, and how many pairs it compares."""
     text = file.read_text()
     first, second = parts_of(text)
     names = renamed(text)
