@@ -25,6 +25,7 @@ from ..partir_dialect.partir import ReplicateOp, StopOp
 from ..partir_dialect.rules import rule_of
 from ..partir_dialect.rules.base import Dims, Factor, Kind, Rule
 from ..partir_dialect.sdy import ManualComputationOp, Sharding
+from .exchange import slides_of
 from .graph import (
     ARGUMENT,
     CARRY_KINDS,
@@ -40,6 +41,7 @@ from .graph import (
     OpShape,
     Region,
     Result,
+    Slides,
     Sweep,
     compile_rule,
 )
@@ -141,7 +143,8 @@ def _rule_for(op: Operation, captured: list[SSAValue]) -> Rule:
         and isinstance(value, DenseIntOrFPElementsAttr)
         and not is_splat(cast("Dense", value))
     )
-    if op.name not in LOCAL_OPS or captured or table:
+    sized = op.properties.get("indices_of_shape_operands") is not None  # operands hold global sizes
+    if op.name not in LOCAL_OPS or captured or table or sized:
         return _blocked_rule(
             [tensor_facts(v.type)[0] for v in op.operands],
             [tensor_facts(v.type)[0] for v in op.results],
@@ -171,7 +174,7 @@ class _Builder:
         self.graph = Graph()
         self.source = source
         self.ids: dict[SSAValue, int] = {}
-        self.compiled: dict[tuple[str, int, tuple[Shape, ...]], OpShape] = {}
+        self.compiled: dict[tuple[str, int, tuple[Shape, ...], Slides], OpShape] = {}
         self.kept_rules: list[Rule] = []
         self.texts: dict[int, str] = {}
         self.region = 0
@@ -217,12 +220,14 @@ class _Builder:
     def plain(self, op: Operation) -> None:
         captured = _captured(op) if op.regions else []
         operands = tuple(self.ids[v] for v in (*op.operands, *captured))
+        rule = _rule_for(op, captured)
         number = self.op(
             op.name,
-            _rule_for(op, captured),
+            rule,
             operands,
             tuple(op.results),
             self.where(op.location),
+            slides_of(op, rule),
         )
         self.slot(number)
         self.source.ops[number] = op
@@ -346,6 +351,7 @@ class _Builder:
         operands: tuple[int, ...],
         results: tuple[SSAValue, ...],
         location: str,
+        slides: Slides = (),
     ) -> int:
         graph = self.graph
         number = len(graph.kinds)
@@ -356,11 +362,11 @@ class _Builder:
             graph.uses[operand].append((number, k))
         graph.results.append(tuple(self.value(ssa, number, r) for r, ssa in enumerate(results)))
         captured = tuple(graph.shapes[v] for v in operands[len(rule.operands) :])
-        key = (kind, id(rule), captured)
+        key = (kind, id(rule), captured, slides)
         compiled = self.compiled.get(key)
         if compiled is None:
             self.kept_rules.append(rule)  # ids stay unique while the rule lives
-            compiled = self.compiled[key] = compile_rule(kind, rule, captured)
+            compiled = self.compiled[key] = compile_rule(kind, rule, captured, slides)
         graph.op_shapes.append(compiled)
         graph.locations.append(location)
         self.static_facts(number)

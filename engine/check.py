@@ -8,10 +8,13 @@ misses a reduction, or calls a partial value whole, fails here without anything 
 
 from __future__ import annotations
 
+from math import prod
+
 from ..partir_dialect.rules.base import Dims
+from .exchange import Slide
 from .graph import CARRY_KINDS, Graph
-from .plan import Compute, Plan, Reshard
-from .route import Move, Pending, Spot
+from .plan import Compute, LocalValue, Plan, Reshard
+from .route import Halo, Move, Pending, Spot, local_shape, received_shape
 
 
 class PlanTypeError(AssertionError):
@@ -27,7 +30,7 @@ def check_plan(plan: Plan) -> None:
     defined = set(plan.arguments)
     for step in plan.steps:
         if isinstance(step, Compute):
-            _require(defined.issuperset(step.inputs), "used before it is made", step)
+            _require(defined.issuperset(step.reads), "used before it is made", step)
             _check_compute(graph, plan, step)
             defined.update(step.outputs)
         else:
@@ -88,6 +91,40 @@ def _check_compute(graph: Graph, plan: Plan, step: Compute) -> None:
     for f, axes in on.items():
         _require(not axes or shape.usable[f], "a factor that cannot be tiled is tiled", where)
     _check_partial(graph, plan, step, on, where)
+    _check_halos(graph, plan, step, on, where)
+
+
+def _check_halos(
+    graph: Graph, plan: Plan, step: Compute, on: dict[int, tuple[int, ...]], where: str
+) -> None:
+    """What has been received is, with a device's own part, all that its tile of the result
+    reads."""
+    shape = graph.op_shapes[step.op]
+    made = {s.target: s for s in plan.steps if isinstance(s, Reshard)} if step.halos else {}
+    received = [made[local] for local in step.halos]
+    for f, slides in enumerate(shape.slides):
+        tiles = prod(plan.sizes[axis] for axis in on.get(f, ()))
+        for slide in slides if tiles > 1 else ():
+            mine = [s for s in received if s.uses == ((step.op, slide.operand),)]
+            halos = [s.move.halo for s in mine if s.source == step.inputs[slide.operand]]
+            for t in range(tiles):
+                held = _held(slide, tiles, t, [halo for halo in halos if halo is not None])
+                first = t * slide.reads(tiles)[0] + slide.reads(tiles)[1]
+                wanted = range(max(first, 0), min(first + slide.reads(tiles)[2], slide.source))
+                _require(held.issuperset(wanted), "a part of another tile is missing", where)
+
+
+def _held(slide: Slide, tiles: int, t: int, halos: list[Halo]) -> set[int]:
+    """The positions of an operand that tile t has: its own, and what came from others."""
+    size = slide.source // tiles if slide.tiled else slide.source
+    held = set(range(t * size, (t + 1) * size) if slide.tiled else range(size))
+    for halo in halos:
+        for source, target in halo.pairs:
+            if target == t:
+                held.update(
+                    range(source * size + halo.start, source * size + halo.start + halo.size)
+                )
+    return held
 
 
 def _assign(
@@ -177,6 +214,13 @@ def _check_reshard(plan: Plan, step: Reshard) -> None:
     _require(
         move.after == after(move), f"{move.kind} does not lead from one type to the other", move
     )
+    _require(target.shape == received_shape(move, _tile(plan, move, target)), "its shape", step)
+    for side in zip(*move.halo.pairs, strict=True) if move.halo else ():
+        _require(len(set(side)) == len(side), "a tile sends and receives at most once", move)
+
+
+def _tile(plan: Plan, move: Move, target: LocalValue) -> tuple[int, ...]:
+    return local_shape(plan.graph.shapes[target.value], move.after.dims, plan.sizes)
 
 
 def after(move: Move) -> Spot:

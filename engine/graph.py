@@ -15,7 +15,8 @@ from math import prod
 
 from ..partir_dialect.errors import PartirError
 from ..partir_dialect.rules.base import Dims, Factor, Kind, Rule
-from .local import ALONE, LOCAL_OPS, MASKED, REWRITES, UNEVEN
+from .exchange import Slide
+from .local import ALONE, EXCHANGED, LOCAL_OPS, MASKED, REWRITES, UNEVEN
 
 ARGUMENT = "partir.argument"
 RESULT = "partir.result"
@@ -69,8 +70,8 @@ class OpShape:
     `inputs[k][d]` and `outputs[r][d]` are factors major to minor; `where_in[f]` and `where_out[f]`
     are the (operand or result, dimension) pairs in which factor f occurs; `usable[f]` says whether
     an axis may tile along f at all, `padable[f]` whether its tiles may be uneven, `partial[f]`
-    whether tiles of it leave partial results, and `alone[f]` whether no other such factor may be
-    tiled beside it.
+    whether tiles of it leave partial results, `slides[f]` what its tiles read of the operands'
+    tiles (empty: their own), and `alone[f]` whether no other such factor may be tiled beside it.
     """
 
     factors: tuple[Factor, ...]
@@ -82,6 +83,7 @@ class OpShape:
     padable: tuple[bool, ...]
     partial: tuple[bool, ...]
     alone: tuple[bool, ...]
+    slides: tuple[tuple[Slide, ...], ...]
     rule: Rule
 
 
@@ -178,9 +180,19 @@ class Graph:
         )
 
 
-def compile_rule(kind: str, rule: Rule, captured: tuple[tuple[int, ...], ...] = ()) -> OpShape:
+Slides = tuple[tuple[int, tuple[Slide, ...]], ...]
+"""The factors of an op that are tiled by exchanging pieces, and what their tiles read."""
+
+
+def compile_rule(
+    kind: str,
+    rule: Rule,
+    captured: tuple[tuple[int, ...], ...] = (),
+    slides: Slides = (),
+) -> OpShape:
     """The rule as the sweeps want it; dimensions of captured values are blocked."""
     factors = list(rule.factors)
+    exchanged = dict(slides)
     inputs = list(rule.operands)
     for shape in captured:
         dims: list[tuple[int, ...]] = []
@@ -198,10 +210,15 @@ def compile_rule(kind: str, rule: Rule, captured: tuple[tuple[int, ...], ...] = 
         rule.results,
         where_in,
         where_out,
-        tuple(_usable(kind, factor, where_in[f], where_out[f]) for f, factor in enumerate(factors)),
+        tuple(
+            _usable(kind, factor, where_in[f], where_out[f])
+            and (f in exchanged or not _is_exchanged(factor))
+            for f, factor in enumerate(factors)
+        ),
         tuple(_padable(kind, factor) and f not in products for f, factor in enumerate(factors)),
         tuple(_is_partial(factor) for factor in factors),
-        tuple(factor.rewrite in ALONE for factor in factors),
+        tuple(factor.rewrite in ALONE or _is_exchanged(factor) for factor in factors),
+        tuple(exchanged.get(f, ()) for f in range(len(factors))),
         rule,
     )
 
@@ -226,6 +243,10 @@ def _padable(kind: str, factor: Factor) -> bool:
     return factor.kind is Kind.PARALLEL or factor.rewrite in UNEVEN
 
 
+def _is_exchanged(factor: Factor) -> bool:
+    return factor.rewrite in EXCHANGED and factor.reducer is None
+
+
 def _is_partial(factor: Factor) -> bool:
     """Whether each tile of the factor gives a partial result: sums, and masked parts."""
     return factor.reducer is not None and factor.kind in (Kind.REDUCTION, Kind.SPECIAL)
@@ -243,8 +264,6 @@ def _usable(
     if factor.rewrite is not None and factor.rewrite not in REWRITES:
         return False
     if factor.kind is Kind.SPECIAL and factor.rewrite is None:
-        return False
-    if factor.rewrite == "slice" and factor.reducer is None:
         return False
     for where in (where_in, where_out):  # twice in one value cannot be a tile
         if len({k for k, _ in where}) != len(where):

@@ -29,8 +29,7 @@ RETYPED: frozenset[str] = frozenset(
         for name in (
             "bitcast_convert broadcast_in_dim cholesky clamp concatenate dot_general fft pad "
             "reduce reduce_window reshape reverse scatter select select_and_scatter sort transpose "
-            "triangular_solve iota batch_norm_inference dynamic_update_slice convolution "
-            "custom_call"
+            "triangular_solve iota batch_norm_inference dynamic_update_slice convolution"
         ).split()
     ]
     + ["chlo.top_k", "partir.argument", "partir.result", "partir.replicate", "partir.stop"]
@@ -39,7 +38,7 @@ RETYPED: frozenset[str] = frozenset(
 """Kinds that a change of result types alone makes local, once their operands are local."""
 
 ATTRIBUTES: frozenset[str] = frozenset(
-    f"stablehlo.{name}" for name in ("constant", "slice", "gather", "dynamic_slice")
+    f"stablehlo.{name}" for name in ("constant", "slice", "gather", "dynamic_slice", "custom_call")
 )
 """Kinds of which attributes hold sizes of whole dimensions and must be made local too."""
 
@@ -53,8 +52,14 @@ MASKED: frozenset[str] = frozenset(
 MASK = "mask"
 """The rewrite of a padded REDUCTION factor (it is no rule's: any kind in `MASKED` may need it)."""
 
-REWRITES: frozenset[str] = frozenset(
-    "iota init_once convolution_groups gather_index scatter_index slice dynamic_slice "
+EXCHANGED: frozenset[str] = frozenset(
+    "slice pad concatenate reverse reduce_window convolution".split()
+)
+"""Rewrites that exchange pieces of tiles (`engine/exchange.py`), where the op's form allows it; a
+`slice` that leaves a partial result does not."""
+
+REWRITES: frozenset[str] = EXCHANGED | frozenset(
+    "iota init_once convolution_groups gather_index scatter_index dynamic_slice "
     "dynamic_update_slice".split()
 )
 """Local rewrites of special factors (names as in `Factor.rewrite`)."""
@@ -66,4 +71,4 @@ UNEVEN: frozenset[str] = frozenset(
 global size, so that they never meet the padding."""
 
 ALONE: frozenset[str] = frozenset({"dynamic_update_slice"})
-"""Rewrites of which an op takes one factor at a time."""
+"""Rewrites of which an op takes one factor at a time, as those with an exchange."""

@@ -14,10 +14,23 @@ from math import prod
 from ..partir_dialect.placement import Placement
 from ..partir_dialect.rules.base import Kind
 from .deferral import Deferrals, find_deferrals, produced_pending
+from .exchange import Piece, Slide, pieces
 from .graph import ARGUMENT, RESULT, Graph
 from .local import MASK
 from .order import dimension_ranks
-from .route import COLLECTIVES, Dims, Move, Pending, Spot, local_shape, move_bytes, route
+from .route import (
+    COLLECTIVES,
+    Dims,
+    Grid,
+    Halo,
+    Move,
+    Pending,
+    Spot,
+    local_shape,
+    move_bytes,
+    received_shape,
+    route,
+)
 from .state import State
 
 
@@ -34,13 +47,19 @@ class LocalValue:
 @dataclass(frozen=True, slots=True)
 class Compute:
     """One op on local values. `rewrites` are the local rewrites it needs: (name, factor, axes);
-    `count` is how often it runs."""
+    `halos` what it has received of other tiles for them; `count` is how often it runs."""
 
     op: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     rewrites: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
     count: int = 1
+    halos: tuple[int, ...] = ()
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Every local value that the op reads."""
+        return (*self.inputs, *self.halos)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +158,7 @@ class _Planner:
         self.at: dict[int, list[tuple[int, int]]] = {}
         self.region = 0
         self.users: dict[int, list[tuple[int, int]]] = {}
-        self.routes: dict[tuple[Spot, Spot], tuple[Move, ...]] = {}
+        self.routes: dict[tuple[Spot, Spot, tuple[int, ...]], tuple[Move, ...]] = {}
 
     def run(self) -> Plan:
         order = self._order()
@@ -233,8 +252,16 @@ class _Planner:
         if kind == ARGUMENT:
             self.plan.arguments.extend(outputs)
         else:
+            rewrites = self._rewrites(op)
+            halos = tuple(
+                self._halo(op, inputs[slide.operand], slide, piece, axes)
+                for _, f, axes in rewrites
+                for slide in self.graph.op_shapes[op].slides[f]
+                for piece in pieces(slide, prod(self.plan.sizes[axis] for axis in axes))
+                if piece.pairs
+            )
             self.plan.steps.append(
-                Compute(op, inputs, outputs, self._rewrites(op), self.graph.trips(op))
+                Compute(op, inputs, outputs, rewrites, self.graph.trips(op), halos)
             )
         for value, local in zip(self.graph.results[op], outputs, strict=True):
             self._settle(value, local)
@@ -256,9 +283,36 @@ class _Planner:
                 found.append((name, f, axes))
         return tuple(found)
 
-    def _local(self, value: int, spot: Spot) -> int:
+    def _halo(self, op: int, local: int, slide: Slide, piece: Piece, axes: tuple[int, ...]) -> int:
+        """The permute that brings a piece of other tiles of an operand."""
         graph = self.graph
-        shape = local_shape(graph.shapes[value], spot.dims, self.plan.sizes)
+        held = self.plan.values[local]
+        value, spot, d = held.value, held.spot, slide.dim
+        along = tuple(axes if e == d else () for e in range(len(spot.dims)))
+        halo = Halo(d, piece.start, piece.size, piece.pairs)
+        move = Move("collective_permute", along, spot, spot, halo=halo)
+        size, ring = move_bytes(move, graph.shapes[value], graph.itemsizes[value], self.plan.sizes)
+        made = self._local(value, spot, received_shape(move, held.shape))
+        uses = ((op, slide.operand),)
+        self.plan.steps.append(
+            Reshard(
+                move,
+                local,
+                made,
+                size,
+                ring,
+                uses,
+                (graph.producer[value][0],),
+                self._tactic((op,), list(uses), move),
+                count=graph.regions[self.region].trips or 1,
+                region=self.region,
+            )
+        )
+        return made
+
+    def _local(self, value: int, spot: Spot, shape: tuple[int, ...] | None = None) -> int:
+        graph = self.graph
+        shape = shape or local_shape(graph.shapes[value], spot.dims, self.plan.sizes)
         size = -int(-prod(shape) * graph.itemsizes[value] // 1)
         self.plan.values.append(LocalValue(value, spot, shape, size))
         return len(self.plan.values) - 1
@@ -316,7 +370,7 @@ class _Planner:
             return base
         private = self.graph.derived[value] and value not in self.state.once
         if private:
-            moves = self._route(spot, target)
+            moves = self._route(value, spot, target)
             if any(move.kind != "all_slice" for move in moves):
                 return self._private(op, k, value, base, target)
         graph = self.graph
@@ -344,16 +398,20 @@ class _Planner:
                 step = next(
                     s
                     for s in reversed(self.plan.steps)
-                    if isinstance(s, Reshard) and self.plan.values[s.target].value == value
+                    if isinstance(s, Reshard)
+                    and s.move.halo is None
+                    and self.plan.values[s.target].value == value
                 )
                 return step.target
         return self._reshard(base, target, [(op, k)])
 
-    def _route(self, source: Spot, target: Spot) -> tuple[Move, ...]:
-        key = (source, target)
+    def _route(self, value: int, source: Spot, target: Spot) -> tuple[Move, ...]:
+        shape = self.graph.shapes[value]
+        key = (source, target, shape)
         found = self.routes.get(key)
         if found is None:
-            found = self.routes[key] = route(source, target)
+            grid = Grid(shape, self.plan.sizes)
+            found = self.routes[key] = route(source, target, grid)
         return found
 
     def _cost(self, local: int, target: Spot) -> int:
@@ -363,7 +421,7 @@ class _Planner:
             move_bytes(m, graph.shapes[value.value], graph.itemsizes[value.value], self.plan.sizes)[
                 1
             ]
-            for m in self._route(value.spot, target)
+            for m in self._route(value.value, value.spot, target)
         )
 
     def _reshard(self, local: int, target: Spot, users: list[tuple[int, int]]) -> int:
@@ -371,7 +429,7 @@ class _Planner:
         source = plan_.values[local]
         value = source.value
         origins = self.deferrals.sources(graph, graph.producer[value][0])
-        for move in self._route(source.spot, target):
+        for move in self._route(value, source.spot, target):
             size, ring = move_bytes(move, graph.shapes[value], graph.itemsizes[value], plan_.sizes)
             made = self._local(value, move.after)
             fallback = False

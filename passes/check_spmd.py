@@ -10,8 +10,8 @@ the set: a gather or reduction takes axes away, a slice or an axis index adds th
 
 - if a result varies over an axis that does not tile it (a reduction is missing, or the result is
   falsely called whole);
-- if a reduction or a gather runs over an axis along which all devices hold the same (it would count
-  a value several times);
+- if a reduction runs over an axis along which all devices hold the same whole value (it would count
+  it several times); what is made of a constant, an iota or a broadcast may be equal tiles;
 - if a slice is taken along an axis over which the value varies already (parts of different wholes);
 - if a collective stands in a region of control flow whose predicate varies within its groups.
 """
@@ -41,6 +41,9 @@ from ..partir_dialect.partir_spmd import (
     ReduceScatterOp,
 )
 
+_MAKES_TILES = frozenset({"stablehlo.constant", "stablehlo.iota", "stablehlo.broadcast_in_dim"})
+"""Ops whose results may be tiles although all devices hold the same: their tiles are equal."""
+
 Axes = frozenset[str]
 NOTHING: Axes = frozenset()
 
@@ -66,6 +69,7 @@ class _Checker:
 
     mesh: Mesh
     varies: dict[SSAValue, Axes] = field(default_factory=dict[SSAValue, Axes])
+    whole: set[SSAValue] = field(default_factory=set[SSAValue])
     control: Axes = NOTHING
 
     def function(self, function: FuncOp) -> None:
@@ -74,6 +78,7 @@ class _Checker:
             block.args, self._borders(function.arg_attrs, len(block.args)), strict=True
         ):
             self.varies[argument] = axes
+            self.whole.add(argument)
         self.block(block)
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
@@ -118,6 +123,8 @@ class _Checker:
                 axes = NOTHING.union(*(self.of(operand) for operand in op.operands))
                 for result in op.results:
                     self.varies[result] = axes
+                if op.name not in _MAKES_TILES and self.whole.issuperset(op.operands):
+                    self.whole.update(op.results)
 
     # --- collectives --------------------------------------------------------------------------
 
@@ -126,6 +133,8 @@ class _Checker:
         axes = _flat(op.dim_axes) if isinstance(op, AllGatherOp) else frozenset(op.axis_names)
         self._need_varying(op, axes)
         self.varies[op.results[0]] = self.of(op.source) - axes
+        if op.source in self.whole:
+            self.whole.add(op.results[0])
 
     def scatter(self, op: Operation) -> None:
         assert isinstance(op, ReduceScatterOp)
@@ -172,7 +181,7 @@ class _Checker:
 
     def _need_varying(self, op: Operation, axes: Axes) -> None:
         same = axes - self.of(op.operands[0])
-        if same:
+        if same and op.operands[0] in self.whole:
             raise PassFailedException(
                 f"{op.name} runs along {_names(same)}, along which all devices hold the same: "
                 f"{_where(op.operands[0])}"

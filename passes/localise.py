@@ -26,6 +26,7 @@ from ..partir_dialect.constants import dense_attribute
 from ..partir_dialect.stablehlo_attrs import ConvAttr
 from .emit import Emitter, tensor_of
 from .localise_context import Context, Rewrite, Shape, identity_value
+from .localise_exchange import EXCHANGE_REWRITES
 from .localise_index import INDEX_REWRITES
 
 # --- attributes that hold sizes -----------------------------------------------------------------
@@ -68,8 +69,14 @@ def _slice_sizes(op: Operation, before: Shape) -> None:
     op.properties["slice_sizes"] = _array(sizes)
 
 
+def _custom_call(op: Operation, before: Shape) -> None:
+    """A sharding rule that is written on a call holds for its global sizes."""
+    op.attributes.pop("sdy.sharding_rule", None)
+
+
 ATTRIBUTES: dict[str, Callable[[Operation, Shape], None]] = {
     "stablehlo.constant": _constant,
+    "stablehlo.custom_call": _custom_call,
     "stablehlo.slice": _slice,
     "stablehlo.gather": _slice_sizes,
     "stablehlo.dynamic_slice": _slice_sizes,
@@ -160,8 +167,9 @@ REWRITES: dict[str, Rewrite] = {
     "convolution_groups": _convolution_groups,
     MASK: _mask,
     **INDEX_REWRITES,
+    **EXCHANGE_REWRITES,
 }
 """Rewrite name -> what it does."""
 
-REPLACING: frozenset[str] = frozenset({"iota"})
+REPLACING: frozenset[str] = frozenset({"iota", "concatenate"})
 """Rewrites after which the op itself is of no use any more."""

@@ -30,7 +30,7 @@ class Context:
     shapes of the operands and results.
 
     `after` emits behind the op; `results` are the values that stand for the op's results, which a
-    rewrite may replace.
+    rewrite may replace; `received` what came from other tiles, in the order of the op's pieces.
     """
 
     mesh: Mesh
@@ -41,6 +41,7 @@ class Context:
     global_results: tuple[Shape, ...]
     after: Emitter
     results: list[SSAValue]
+    received: tuple[SSAValue, ...] = ()
 
     @property
     def tiles(self) -> int:

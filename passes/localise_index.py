@@ -117,8 +117,8 @@ def _scatter_index(op: Operation, context: Context, emit: Emitter) -> None:
         op.properties[flag] = BoolAttr.from_bool(False)
 
 
-def _slice(op: Operation, context: Context, emit: Emitter) -> None:
-    """One element: the device that has it gives it, the others zero."""
+def one_element(op: Operation, context: Context, emit: Emitter) -> None:
+    """A slice of one element: the device that has it gives it, the others zero."""
     ((_, d),) = context.shape.where_in[context.factor]
     starts, limits = (list(required(op, name)) for name in ("start_indices", "limit_indices"))
     tile = tensor_of(op.operands[0]).get_shape()[d]
@@ -185,7 +185,6 @@ def _dynamic_update_slice(op: Operation, context: Context, emit: Emitter) -> Non
 INDEX_REWRITES: dict[str, Rewrite] = {
     "gather_index": _gather_index,
     "scatter_index": _scatter_index,
-    "slice": _slice,
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": _dynamic_update_slice,
 }

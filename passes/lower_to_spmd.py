@@ -89,7 +89,21 @@ def reshard_op(
         names = tuple(axes[a] for a in move.group)
         return partir.AllToAllOp(value, move.dims[0], move.dims[1], names, type_)
     assert move.kind == "collective_permute", move
-    return partir.CollectivePermuteOp(value, permute_pairs(move, axes, mesh))
+    pairs = permute_pairs if move.halo is None else halo_pairs
+    return partir.CollectivePermuteOp(value, pairs(move, axes, mesh))
+
+
+def halo_pairs(move: Move, axes: tuple[str, ...], mesh: Mesh) -> list[tuple[int, int]]:
+    """Who sends to whom when each tile of a dimension goes to another: within every line of devices
+    along its axes."""
+    assert move.halo is not None
+    names = tuple(axes[a] for a in move.group)
+    targets = dict(move.halo.pairs)
+    return [
+        (group[source], group[target])
+        for group in mesh.groups(names)
+        for source, target in targets.items()
+    ]
 
 
 def permute_pairs(move: Move, axes: tuple[str, ...], mesh: Mesh) -> list[tuple[int, int]]:
@@ -229,6 +243,7 @@ class _Lowering:
                 after,
                 behind,
                 results,
+                tuple(self._value(local) for local in step.halos),
             )
             REWRITES[name](op, context, emit)
         self.last[region] = behind.last
@@ -245,7 +260,7 @@ class _Lowering:
         kind = self.graph.kinds[step.op]
         if step.inputs:
             op.operands[index] = self._value(step.inputs[0])
-        if kind == ENTER:
+        if kind == ENTER and step.outputs:  # a branch has no carries that enter
             values = [region.blocks[0].args[index] for region in reversed(op.regions)]
         else:
             values = [op.results[index]] if kind == EXIT else []
@@ -258,10 +273,13 @@ class _Lowering:
     def _reshard(self, step: Reshard) -> None:
         value = self._value(step.source)
         type_ = self._local_type(value.type, self.plan.values[step.target].shape)
-        op = reshard_op(value, step.move, self.plan.axes, self.mesh, type_)
         owner = value.owner
         location = owner.location if isinstance(owner, Operation) else self._use_location(step)
-        self._emitter(step.region, location).insert(op)
+        emit = self._emitter(step.region, location)
+        halo = step.move.halo
+        if halo is not None:
+            value = emit.part(value, halo.dim, halo.start, halo.size)
+        op = emit.insert(reshard_op(value, step.move, self.plan.axes, self.mesh, type_))
         self.last[step.region] = op
         self.ssa[step.target] = op.results[0]
 

@@ -13,15 +13,15 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from ..engine.build import Source, build, main_of
-from ..engine.graph import pair
+from ..engine.build import Place, Source, build, main_of
+from ..engine.graph import EXIT, pair
 from ..engine.roles import donations, find_roles
 from ..engine.session import Session
 from ..engine.state import ANY, NONE, State
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir import ReplicateOp, StopOp
 from ..partir_dialect.partir_attributes import MeshAttr, NestAttr, NestEntry
-from ..partir_dialect.partir_types import NEST
+from ..partir_dialect.partir_types import CARRIES, NEST, elements
 from .generated import PLACED_REGIONS
 from .nest_form import add_empty_nests
 
@@ -59,7 +59,17 @@ def _nests(session: Session, source: Source) -> list[tuple[int, NestAttr]]:
             for op, dictionary in zip(entries, attributes.data, strict=True):
                 found.append((op, dictionary.data.get(NEST)))
     found.extend((number, op.attributes.get(NEST)) for number, op in source.ops.items())
+    for number, place in _exits(session, source):
+        nests = elements(place.op.attributes.get(CARRIES))
+        if place.index < len(nests):
+            found.append((number, nests[place.index]))
     return [(op, nest) for op, nest in found if isinstance(nest, NestAttr)]
+
+
+def _exits(session: Session, source: Source) -> list[tuple[int, Place]]:
+    """The pseudo-op of each result of control flow, in order."""
+    kinds = session.graph.kinds
+    return [(op, place) for op, place in sorted(source.places.items()) if kinds[op] == EXIT]
 
 
 def _take(state: State, op: int, nest: NestAttr) -> None:
@@ -97,8 +107,13 @@ def store(session: Session, source: Source) -> None:
     function.properties["res_attrs"] = _with_nests(
         function.res_attrs, [_nest(state, r.op) for r in graph.outcomes]
     )
+    carries: dict[Operation, list[NestAttr]] = {}
+    for number, place in _exits(session, source):
+        carries.setdefault(place.op, []).append(_nest(state, number))
+    for op, nests in carries.items():
+        op.attributes[CARRIES] = cast("Attribute", ArrayAttr(nests))
     _store_marks(session, source)
-    add_empty_nests(module)  # control flow is whole: its carries, and what is in it
+    add_empty_nests(module)
 
 
 def _nest(state: State, op: int) -> NestAttr:

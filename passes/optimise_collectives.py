@@ -141,7 +141,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
 
 def optimise_collectives(module: ModuleOp) -> bool:
     """Applies the patterns until none matches; says whether any did."""
-    walker = PatternRewriteWalker(GreedyRewritePatternApplier(list(PATTERNS)))
+    walker = PatternRewriteWalker(GreedyRewritePatternApplier(list(PATTERNS), dce_enabled=False))
     return walker.rewrite_module(module)
 
 

@@ -22,23 +22,27 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from ..engine.build import Source
+from ..engine.graph import EXIT
 from ..engine.plan import Compute, Plan
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.partir import ReplicateOp, StopOp
-from ..partir_dialect.partir_types import FORM, NEST
+from ..partir_dialect.partir_types import CARRIES, FORM, NEST
 from ..partir_dialect.sdy import (
     AxisRef,
     DimSharding,
+    ManualComputationOp,
     MeshOp,
     MeshValue,
     Sharding,
     ShardingAttr,
+    ShardingConstraintOp,
     ShardingPerValueAttr,
 )
+from .manual_region import manual_part
 from .nest_state import MESH
 from .tile import open_session
 
@@ -67,9 +71,17 @@ class _Writer:
         self.references = axis_references(plan, mesh, atoms)
 
     def run(self) -> None:
+        exits: dict[Operation, list[int]] = {}
         for step in self.plan.steps:
             if isinstance(step, Compute):
-                self._op(step)
+                place = self.source.places.get(step.op)
+                if place is None:
+                    self._write(self.source.ops[step.op], step.outputs)
+                elif self.plan.graph.kinds[step.op] == EXIT:
+                    exits.setdefault(place.op, []).extend(step.outputs)
+        for op, locals_ in exits.items():
+            op.attributes.pop(CARRIES, None)
+            self._write(op, locals_)
         function = self.source.function
         arguments = self._border(function.arg_attrs, self.plan.arguments)
         results = self._border(function.res_attrs, self.plan.results)
@@ -79,6 +91,9 @@ class _Writer:
         module = self.source.module
         for name in (MESH, FORM):
             module.attributes.pop(name, None)
+        for op in [op for op in module.body.block.ops if isinstance(op, MeshOp)]:
+            op.detach()
+            op.erase()
         first = module.body.block.first_op
         assert first is not None
         module.body.block.insert_op_before(MeshOp(NAME, MeshValue(self.mesh.axes)), first)
@@ -94,12 +109,27 @@ class _Writer:
             ),
         )
 
-    def _op(self, step: Compute) -> None:
-        op = self.source.ops[step.op]
+    def _write(self, op: Operation, locals_: Sequence[int]) -> None:
         op.attributes.pop(NEST, None)
-        if step.outputs and all(isinstance(result.type, TensorType) for result in op.results):
+        if isinstance(op, ShardingConstraintOp):
+            op.properties["sharding"] = ShardingAttr(self.sharding(locals_[0]))
+        elif isinstance(op, ManualComputationOp):
+            self._manual(op, locals_)
+        elif locals_ and all(isinstance(result.type, TensorType) for result in op.results):
             op.attributes[SHARDING] = ShardingPerValueAttr(
-                tuple(self.sharding(local) for local in step.outputs)
+                tuple(self.sharding(local) for local in locals_)
+            )
+
+    def _manual(self, op: ManualComputationOp, locals_: Sequence[int]) -> None:
+        """The border that the region is given, over this mesh; axes inside stay as they are."""
+        manual = set(op.manual_axes.names)
+        for key, shardings in (
+            ("in_shardings", op.in_shardings.data),
+            ("out_shardings", op.out_shardings.data),
+        ):
+            parts = (manual_part(sharding, manual) for sharding in shardings)
+            op.properties[key] = ShardingPerValueAttr(
+                tuple(Sharding(NAME, part.dims) for part in parts)
             )
 
     def _border(self, old: ArrayAttr[DictionaryAttr] | None, locals_: Sequence[int]) -> Attribute:

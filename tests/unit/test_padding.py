@@ -146,3 +146,47 @@ func.func @main(%x: tensor<7xi32> loc("x")) -> (tensor<7xi32>, tensor<14xi32>) {
     c = case(text, a=4)
     c.step(("x", 0, "a"))
     c.verify()
+
+
+def test_uneven_tiles_of_tiles_are_gathered_whole(case):
+    """4 elements on 3 x 2 tiles of 1 are no tiles over 2: the way back to 2 tiles goes by the whole."""
+    c = case(
+        """
+func.func @main(%x: tensor<4xf32> loc("x")) -> tensor<4xf32> {
+  %y = stablehlo.tanh %x : tensor<4xf32>
+  %z = stablehlo.negate %y : tensor<4xf32>
+  return %z : tensor<4xf32>
+}""",
+        a=2,
+        b=3,
+    )
+    c.session.begin("stop")
+    for axis in ("a", "b"):
+        c.session.stop(c.value("y"), axis)
+    assert c.step(("z", 0, "b"), ("x", 0, "a")) == ["done", "done"]
+    c.session.begin("more")
+    c.session.tile(c.value("z"), 0, "a")
+    c.session.propagate()
+    c.verify()
+
+
+def test_equal_tiles_of_an_iota_may_be_gathered(case):
+    c = case(
+        """
+func.func @main(%x: tensor<4x8xf32> loc("x")) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %i = stablehlo.iota dim = 0 : tensor<4x8xf32>
+  %y = stablehlo.add %x, %i : tensor<4x8xf32>
+  %o = stablehlo.constant dense<1.0> : tensor<4x8xf32>
+  %r = stablehlo.reduce(%o init: %z) applies stablehlo.add across dimensions = [1]
+    : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  return %i, %r : tensor<4x8xf32>, tensor<4xf32>
+}""",
+        a=2,
+    )
+    c.session.begin("test")
+    c.session.tile(c.value("i"), 1, "a")
+    c.session.tile(c.value("o"), 1, "a")
+    c.session.propagate()
+    c.session.replicate(c.value("i"), "a")
+    c.verify()
