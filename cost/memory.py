@@ -56,7 +56,7 @@ def peak_memory(plan: Plan, donated: Collection[int] = ()) -> Peak:
 
 def _reads_and_writes(step: Compute | Reshard) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if isinstance(step, Compute):
-        return step.inputs, step.outputs
+        return step.reads, step.outputs
     return (step.source,), (step.target,)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from ..engine.plan import Compute
+from ..engine.plan import Compute, Reshard
 from ..interp import run, run_spmd
 from ..interp.compare import bounds, compare, not_finite
 from ..interp.inputs import draw_inputs
@@ -187,6 +187,8 @@ def first_difference(
     border = read_border(source.module, mesh)
     run_spmd(source.module, mesh, border.scatter(inputs), observe=observe)
     for step in plan.steps:
+        if isinstance(step, Reshard) and step.move.halo is not None:
+            continue  # a part of another tile
         for local in step.outputs if isinstance(step, Compute) else (step.target,):
             ssa, value = lowered.values[local], plan.values[local].value
             placement = plan.placement(local)
