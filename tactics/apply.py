@@ -103,6 +103,7 @@ class _Statement:
     decisions: int = 0
     conflicts: int = 0
     found: str | None = None
+    why: str = ""
 
 
 class _Runner:
@@ -204,7 +205,8 @@ class _Runner:
         ]
         quiet = isinstance(statement, s.For | s.If)
         if not any(asked.status == "done" for asked in self.now.asked) and not found and not quiet:
-            found.append(Warned(f"changed nothing: {statement.text}", statement.span))
+            why = f" ({self.now.why})" if self.now.why else ""
+            found.append(Warned(f"changed nothing: {statement.text}{why}", statement.span))
         return found + traps(self.world, statement, self.now.asked, self.now.inferred)
 
     # --- statements -----------------------------------------------------------------------------
@@ -234,6 +236,10 @@ class _Runner:
             self.do(statement, inner)
 
     def loop(self, statement: s.For, scope: Scope) -> None:
+        for target in statement.targets:
+            if isinstance(target, s.Selection) and target.name == "columns":
+                axis = self.evaluator.value(target.arguments[0].value, scope)
+                self.now.why = self.world.no_columns(self.evaluator.axis(axis, target.span))
         rows = [row for target in statement.targets for row in self.evaluator.target(target, scope)]
         for row in rows:
             values = row if isinstance(row, tuple) else (row,)

@@ -246,6 +246,28 @@ class Structure:
                     break
         return tuple(chosen.values())
 
+    def obstacles(self, size: int) -> tuple[tuple[int, int, Flow], ...]:
+        """For each weight with a product that is no column: (argument, dimension, flow) of the free
+        dimension that gets furthest, with what stops it; the nearest to a column first."""
+        taken = {column.argument for column in self.columns(size)}
+        taken |= {row for column in self.columns(size) for row in column.rows}
+        found: list[tuple[int, int, Flow]] = []
+        for argument in self.first_products:
+            if argument in taken:
+                continue
+            flows = [(argument, d, self.flow(argument, d, size)) for d in self.free_dims(argument)]
+            if flows:
+                found.append(max(flows, key=self._progress))
+        return tuple(sorted(found, key=self._progress, reverse=True))
+
+    def _progress(self, item: tuple[int, int, Flow]) -> tuple[bool, int]:
+        """How near a dimension is to a column's: only its size is wrong, or how far it flows."""
+        argument, dim, flow = item
+        extent = self.graph.shapes[self.graph.arguments[argument].value][dim]
+        part = next((n for n in range(2, extent + 1) if extent % n == 0), 1)
+        only_size = not flow.places and self.flow(argument, dim, part).clean
+        return only_size, len(flow.places)
+
     def rows(self, size: int) -> tuple[tuple[int, int], ...]:
         """(argument, dimension) of the row weights of the columns, for an axis of that size."""
         found: dict[tuple[int, int], None] = {}
@@ -461,7 +483,7 @@ class _Walk:
         value = self.graph.arguments[self.argument].value
         if self.graph.shapes[value][dim] % size:
             return self._flow(
-                None, f"dimension {dim} of {self.graph.shapes[value][dim]} does not divide"
+                None, f"its size {self.graph.shapes[value][dim]} does not divide by {size}"
             )
         self._reach(value, dim, size)
         while self.frontier:

@@ -186,6 +186,20 @@ class World:
                         frontier.append(result)
         return found
 
+    def no_columns(self, axis: Axis) -> str:
+        """Why there are no Megatron pairs for an axis, for a message; empty if there are some."""
+        if self.structure.columns(axis.size):
+            return ""
+        obstacles = self.structure.obstacles(axis.size)
+        if not obstacles:
+            return "no parameter is multiplied with data"
+        argument, dim, flow = obstacles[0]
+        where = self.graph.locations[flow.stopped_at] if flow.stopped_at is not None else ""
+        reason = flow.reason or "no other weight contracts it"
+        at = f" at {where}" if where else ""
+        name = self.graph.arguments[argument].name
+        return f"no pair of weights: dimension {dim} of {name} ends: {reason}{at}"
+
     def summed(self, axis: str) -> list[Match]:
         """The values of which the present plan has an all_reduce over the whole axis."""
         state = self.session.state

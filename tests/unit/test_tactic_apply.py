@@ -247,7 +247,10 @@ def test_megatron_finds_its_column(step, two):
     assert [a.text for a in s.asked] == ["tile params/w1 dim=1 axis=model"]
     (s,) = applied(step, "megatron(axis=model)")  # one product alone is no pair
     assert s.asked == ()
-    assert s.warnings[0].message == "changed nothing: megatron(axis=model)"
+    assert s.warnings[0].message == (
+        "changed nothing: megatron(axis=model) (no pair of weights: dimension 1 of params/w ends: "
+        "no other weight contracts it)"
+    )
 
 
 # --- faults ---------------------------------------------------------------------------------------
