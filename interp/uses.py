@@ -53,6 +53,7 @@ class Uses:
 
     extents: set[int] = field(default_factory=set[int])
     contracted: set[int] = field(default_factory=set[int])
+    contracted_left: set[int] = field(default_factory=set[int])
     not_negative: bool = False
     positive: bool = False
     definite: bool = False
@@ -160,7 +161,7 @@ def _note(op: Operation, index: int, place: _Place, uses: Uses) -> None:
     elif name == "stablehlo.triangular_solve" and index == 0 and place.exact:
         uses.triangular = True
     elif name in ("stablehlo.dot_general", "stablehlo.convolution"):
-        uses.contracted.add(_contracted(op, index))
+        (uses.contracted if index else uses.contracted_left).add(_contracted(op, index))
     else:
         uses.extents.update(_extents(op, index, place))
 
