@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -q --disable-pip-version-check install -c constraints.txt
 WORKERS ?= 2
+N ?= 1000
+SEED ?= 0
 
-.PHONY: demo test lint bench acceptance links clean
+.PHONY: demo test lint bench acceptance fuzz links clean
 
 demo: $(VENV)/.base
 	$(BIN)/python examples/demo.py
@@ -27,6 +29,9 @@ bench: $(VENV)/.test
 
 acceptance: $(VENV)/.test
 	$(BIN)/python scripts/acceptance.py
+
+fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz/fuzz.py $(N) $(SEED)
 
 links:
 	@$(PYTHON) scripts/make_links.py

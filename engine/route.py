@@ -219,7 +219,11 @@ class _Route:
             return
         staying = self.grid.run(d, kept, want[common:], frozenset(want) - set(leaving))
         gone = tuple(axis for axis in leaving if axis not in staying)
-        while staying and not (nests(d, kept + staying, gone) and nests(d, kept, staying)):
+        while staying and not (
+            nests(d, kept + staying, gone)
+            and nests(d, kept, staying)
+            and nests(d, kept + staying, want[common + len(staying) :])
+        ):
             staying = staying[:-1]
             gone = tuple(axis for axis in leaving if axis not in staying)
         order = kept + staying + gone

@@ -241,7 +241,8 @@ def dot(m: Maker) -> Value:
     numbers = (
         f"#stablehlo.dot<lhs_batching_dimensions = {batch}, "
         f"rhs_batching_dimensions = {where('b', batch)}, "
-        f"lhs_contracting_dimensions = {contracted}, rhs_contracting_dimensions = {where('c', contracted)}>"
+        f"lhs_contracting_dimensions = {contracted}, "
+        f"rhs_contracting_dimensions = {where('c', contracted)}>"
     )
     text = (
         f'"stablehlo.dot_general"(%{left.name}, %{right.name}) '
@@ -461,19 +462,20 @@ def loop(m: Maker) -> Value:
     start, bound, one = m.scalar("0", "i32"), m.scalar("3", "i32"), m.scalar("1", "i32")
     n = m.count
     text = (
-        f'"stablehlo.while"(%{start.name}, %{value.name}) ({{ ^bb0(%i{n}: tensor<i32>, %h{n}: '
-        f'{value.type}): %p{n} = "stablehlo.compare"(%i{n}, %{bound.name}) '
-        f"<{{comparison_direction = #stablehlo<comparison_direction LT>}}> : (tensor<i32>, tensor<i32>) -> tensor<i1> "
-        f'"stablehlo.return"(%p{n}) : (tensor<i1>) -> () }}, {{ ^bb0(%i{n}: tensor<i32>, %h{n}: '
-        f"{value.type}): %j{n} = stablehlo.add %i{n}, %{one.name} : tensor<i32> "
-        f"%a{n} = stablehlo.add %h{n}, %{other.name} : {value.type} "
-        f"%t{n} = stablehlo.tanh %a{n} : {value.type} "
-        f'"stablehlo.return"(%j{n}, %t{n}) : (tensor<i32>, {value.type}) -> () }}) : '
+        f'"stablehlo.while"(%{start.name}, %{value.name}) ({{ ^bb0(%li{n}: tensor<i32>, %lh{n}: '
+        f'{value.type}): %lp{n} = "stablehlo.compare"(%li{n}, %{bound.name}) '
+        f"<{{comparison_direction = #stablehlo<comparison_direction LT>}}> : "
+        f"(tensor<i32>, tensor<i32>) -> tensor<i1> "
+        f'"stablehlo.return"(%lp{n}) : (tensor<i1>) -> () }}, {{ ^bb0(%li{n}: tensor<i32>, %lh{n}: '
+        f"{value.type}): %lj{n} = stablehlo.add %li{n}, %{one.name} : tensor<i32> "
+        f"%la{n} = stablehlo.add %lh{n}, %{other.name} : {value.type} "
+        f"%lt{n} = stablehlo.tanh %la{n} : {value.type} "
+        f'"stablehlo.return"(%lj{n}, %lt{n}) : (tensor<i32>, {value.type}) -> () }}) : '
         f"(tensor<i32>, {value.type}) -> (tensor<i32>, {value.type})"
     )
     made = Value(f"v{n}", value.shape)
     m.count += 1
-    line = f"%w{n}:2 = {text}\n  %{made.name} = stablehlo.negate %w{n}#1 : {made.type}"
+    line = f"%lw{n}:2 = {text}\n  %{made.name} = stablehlo.negate %lw{n}#1 : {made.type}"
     takes = (start, bound, one, value, other)
     m.program.lines.append(Line(made, line, takes, "while"))
     return made
