@@ -143,7 +143,7 @@ def _rule_for(op: Operation, captured: list[SSAValue]) -> Rule:
         and isinstance(value, DenseIntOrFPElementsAttr)
         and not is_splat(cast("Dense", value))
     )
-    sized = op.properties.get("indices_of_shape_operands") is not None  # operands hold global sizes
+    sized = "indices_of_shape_operands" in op.attributes  # there operands hold global sizes
     if op.name not in LOCAL_OPS or captured or table or sized:
         return _blocked_rule(
             [tensor_facts(v.type)[0] for v in op.operands],

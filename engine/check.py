@@ -28,15 +28,17 @@ def check_plan(plan: Plan) -> None:
         _require(plan.values[local].value == argument.value, "argument", argument.name)
         _require(not plan.values[local].spot.pending, "an argument is never partial", argument.name)
     defined = set(plan.arguments)
+    made: dict[int, Reshard] = {}
     for step in plan.steps:
         if isinstance(step, Compute):
             _require(defined.issuperset(step.reads), "used before it is made", step)
-            _check_compute(graph, plan, step)
+            _check_compute(graph, plan, step, made)
             defined.update(step.outputs)
         else:
             _require(step.source in defined, "used before it is made", step)
             _check_reshard(plan, step)
             defined.add(step.target)
+            made[step.target] = step
     _check_border(graph, plan)
     _check_carries(graph, plan)
 
@@ -71,7 +73,7 @@ def _check_border(graph: Graph, plan: Plan) -> None:
             )
 
 
-def _check_compute(graph: Graph, plan: Plan, step: Compute) -> None:
+def _check_compute(graph: Graph, plan: Plan, step: Compute, made: dict[int, Reshard]) -> None:
     shape = graph.op_shapes[step.op]
     if step.op in graph.manual:
         for local in (*step.inputs, *step.outputs):
@@ -91,17 +93,16 @@ def _check_compute(graph: Graph, plan: Plan, step: Compute) -> None:
     for f, axes in on.items():
         _require(not axes or shape.usable[f], "a factor that cannot be tiled is tiled", where)
     _check_partial(graph, plan, step, on, where)
-    _check_halos(graph, plan, step, on, where)
+    received = [made[local] for local in step.halos]
+    _check_halos(plan, step, received, on, where)
 
 
 def _check_halos(
-    graph: Graph, plan: Plan, step: Compute, on: dict[int, tuple[int, ...]], where: str
+    plan: Plan, step: Compute, received: list[Reshard], on: dict[int, tuple[int, ...]], where: str
 ) -> None:
     """What has been received is, with a device's own part, all that its tile of the result
     reads."""
-    shape = graph.op_shapes[step.op]
-    made = {s.target: s for s in plan.steps if isinstance(s, Reshard)} if step.halos else {}
-    received = [made[local] for local in step.halos]
+    shape = plan.graph.op_shapes[step.op]
     for f, slides in enumerate(shape.slides):
         tiles = prod(plan.sizes[axis] for axis in on.get(f, ()))
         for slide in slides if tiles > 1 else ():

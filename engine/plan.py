@@ -16,7 +16,7 @@ from ..partir_dialect.rules.base import Kind
 from .deferral import Deferrals, find_deferrals, produced_pending
 from .exchange import Piece, Slide, pieces
 from .graph import ARGUMENT, RESULT, Graph
-from .local import MASK
+from .local import EXCHANGED, MASK
 from .order import dimension_ranks
 from .route import (
     COLLECTIVES,
@@ -281,6 +281,7 @@ class _Planner:
                 found.append((MASK, f, axes))
             if name is not None:
                 found.append((name, f, axes))
+        found.sort(key=lambda rewrite: rewrite[0] not in EXCHANGED)  # what comes is not masked yet
         return tuple(found)
 
     def _halo(self, op: int, local: int, slide: Slide, piece: Piece, axes: tuple[int, ...]) -> int:

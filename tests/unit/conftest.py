@@ -85,8 +85,11 @@ class Case:
         counts = self.session.plan().counts()
         return {kind: row["count"] for kind, row in counts.items() if row["count"]}
 
-    def verify(self, seed: int = 0, rtol: float = 1e-4) -> Plan:
-        """Lowers, checks and simulates; asserts that every device has its part of the result."""
+    def verify(self, seed: int = 0, rtol: float = 1e-4, on: Callable[..., Any] = run_spmd) -> Plan:
+        """Lowers, checks and simulates; asserts that every device has its part of the result.
+
+        `on(module, mesh, inputs)` runs the device-local program: the simulator, or XLA.
+        """
         plan = self.session.plan()
         check_plan(plan)
         mesh = self.session.state.mesh
@@ -105,7 +108,7 @@ class Case:
             ]
             for device in range(mesh.devices)
         ]
-        outputs = run_spmd(module, mesh, local)
+        outputs = on(module, mesh, local)
         for r, v in enumerate(plan.results):
             for device in range(mesh.devices):
                 wanted = tile_of(expected[r], plan.placement(v).dims, device, mesh)

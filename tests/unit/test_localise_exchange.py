@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from partir.engine.plan import Compute
+from partir.engine.check import PlanTypeError, check_plan
+from partir.engine.exchange import Slide, pieces
+from partir.engine.plan import Compute, Reshard
 from partir.partir_dialect.printer import print_module
 from partir.passes.lower_to_spmd import lower_to_spmd
 
@@ -379,3 +383,68 @@ func.func @main(%x: tensor<16x3xf32> loc("x")) -> tensor<16x3xf32> {
     c.step(("x", 0, "a"))
     assert c.counts() == {"collective_permute": 5}
     c.verify()
+
+
+def test_an_exchange_comes_before_a_mask(case):
+    """What is received of other tiles has padding in its features, as a device's own part has."""
+    for features, feature_axis in ((3, 2), (5, 4)):
+        text = convolution(24, 3, low=1, high=1, features=features)[1]
+        for order in (("x", 1, "a"), ("w", 1, "b")), (("w", 1, "b"), ("x", 1, "a")):
+            c = case(text, a=3, b=feature_axis)
+            for tile in order:
+                c.step(tile)
+            assert c.counts() == {"all_reduce": 1, "collective_permute": 2}
+            c.verify()
+
+
+def test_a_plan_that_misses_a_piece_is_ill_typed(case):
+    _, text = window(24, 3, 1, 1, 1)
+    c = case(text, a=4)
+    c.step(("x", 0, "a"))
+    plan = c.session.plan()
+    check_plan(plan)
+    (at,) = [n for n, s in enumerate(plan.steps) if isinstance(s, Compute) and s.halos]
+    whole = plan.steps[at]
+    plan.steps[at] = replace(whole, halos=whole.halos[:1])
+    with pytest.raises(PlanTypeError, match="a part of another tile is missing"):
+        check_plan(plan)
+    plan.steps[at] = whole
+    reshards = [n for n, s in enumerate(plan.steps) if isinstance(s, Reshard)]
+    step = plan.steps[reshards[0]]
+    halo = replace(step.move.halo, pairs=((0, 1), (0, 2)))
+    plan.steps[reshards[0]] = replace(step, move=replace(step.move, halo=halo))
+    with pytest.raises(PlanTypeError, match="sends and receives at most once"):
+        check_plan(plan)
+
+
+def test_permutes_that_come_from_an_exchange_have_each_device_send_once():
+    """Whatever the sizes: every tile gets all that it reads, and nothing is sent twice."""
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        tiles = int(generator.choice([2, 3, 4, 8]))
+        tile, out = (int(n) for n in generator.integers(1, 7, 2))
+        slide = Slide(
+            0, 0, tile * tiles, out * tiles, True,
+            int(generator.integers(-9, 9)), int(generator.integers(1, 4)),
+            int(generator.integers(1, 5)), int(generator.integers(1, 3)),
+        )  # fmt: skip
+        step, first, width = slide.reads(tiles)
+        held = [set() for _ in range(tiles)]
+        for piece in pieces(slide, tiles):
+            assert 0 <= piece.start < piece.start + piece.size <= tile
+            for side in zip(*piece.pairs, strict=True):
+                assert len(set(side)) == len(side)
+            for s, t in piece.pairs or [(t, t) for t in range(tiles)]:
+                begin = s * tile + piece.start
+                if piece.places[t] is not None:
+                    assert piece.places[t] == begin - (t * step + first)
+                    held[t].update(range(begin, begin + piece.size))
+        for t in range(tiles):
+            low, high = t * step + first, t * step + first + width
+            assert held[t].issuperset(range(max(0, low), min(high, slide.source)))
+            taps = [
+                o * slide.stride - slide.low + k * slide.dilation
+                for o in range(t * out, (t + 1) * out)
+                for k in range(slide.size)
+            ]
+            assert (min(taps), max(taps) + 1) == (low, high)

@@ -319,6 +319,41 @@ def test_rule_6_products_fill_major_to_minor(case):
     c.verify()
 
 
+EDGES = """
+func.func @main(%nodes: tensor<12x3xf32> loc("nodes"), %edges: tensor<8x3xf32> loc("edges"),
+                %s: tensor<8x1xi32> loc("s"), %z: tensor<12x3xf32> loc("z")) -> tensor<12x3xf32> {
+  %g = "stablehlo.gather"(%nodes, %s) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+      collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,
+      slice_sizes = array<i64: 1, 3>}>
+    : (tensor<12x3xf32>, tensor<8x1xi32>) -> tensor<8x3xf32>
+  %m = stablehlo.multiply %g, %edges : tensor<8x3xf32>
+  %r = "stablehlo.scatter"(%z, %s, %m) <{scatter_dimension_numbers = #stablehlo.scatter<
+      update_window_dims = [1], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %t = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %t : tensor<f32>
+  }) : (tensor<12x3xf32>, tensor<8x1xi32>, tensor<8x3xf32>) -> tensor<12x3xf32>
+  return %r : tensor<12x3xf32>
+}
+"""
+
+
+def test_rule_7_edges_beat_nodes_at_a_gather_and_a_scatter(case):
+    """Tiled nodes alone are a masked sum; with tiled indices beside them the edges are taken, and
+    the nodes are gathered."""
+    c = case(EDGES, a=4)
+    c.step(("nodes", 0, "a"))
+    assert (c.dims("g"), c.counts()) == (((), ()), {"all_reduce": 1})
+    c.verify()
+    c = case(EDGES, a=4)
+    assert c.step(("nodes", 0, "a"), ("s", 0, "a"), ("z", 0, "a")) == ["done"] * 3
+    assert (c.dims("g"), c.dims("edges")) == ((("a",), ()), (("a",), ()))
+    assert c.counts() == {"all_gather": 2, "all_reduce": 1}  # nodes, z; the sum over the edges
+    assert c.session.open_conflicts() == []
+    c.verify()
+
+
 def test_undo_restores_the_state_and_its_hash(case):
     c = case(TRAIN, batch=4, model=2)
     c.step(("x", 0, "batch"))
