@@ -77,16 +77,18 @@ def _ranking(state: State, component: list[Node]) -> dict[int, int]:
     """Rank of each axis: those that an argument is gathered along last, else nest order. Padding is
     only ever at the tail of the whole dimension, so an uneven one keeps its nest order."""
     axes: dict[int, None] = {}
+    uneven = False
     gathered: set[int] = set()
     given = state.graph.given
     for slot, factor in sorted(component, key=lambda node: (node[0] not in given, node)):
         on = state.axes_on(slot, factor)
         axes.update(dict.fromkeys(on))
         tiles = prod(state.sizes[axis] for axis in on)
-        if state.graph.op_shapes[slot].factors[factor].size % tiles:
-            return {axis: rank for rank, axis in enumerate(on)}
+        uneven |= state.graph.op_shapes[slot].factors[factor].size % tiles != 0
         if state.graph.kinds[slot] == ARGUMENT and slot not in given:
             gathered.update(_gathered(state, slot, factor, on))
+    if uneven:
+        gathered.clear()
     ordered = [a for a in axes if a not in gathered] + [a for a in axes if a in gathered]
     return {axis: rank for rank, axis in enumerate(ordered)}
 

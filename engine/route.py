@@ -129,7 +129,8 @@ class _Route:
             self.reduce()
         self.exchange()
         self.slice(self.at.tiled)
-        for d in range(self.rank):
+        for d in sorted(range(self.rank), key=self.is_wanted_elsewhere):
+            self.exchange()
             self.gather(d)
         self.slice(self.at.tiled)
         assert self.at == self.target, (self.at, self.target)
@@ -202,6 +203,15 @@ class _Route:
                     after = Spot(tuple(dims), self.at.pending)
                     self.move("all_to_all", self.only(d1, leaving), after, None, (d1, d2))
                     break
+
+    def is_wanted_elsewhere(self, d: int) -> bool:
+        """Whether an axis of dimension d tiles another dimension of the target."""
+        return any(
+            axis in want
+            for e, want in enumerate(self.target.dims)
+            if e != d
+            for axis in self.at.dims[d]
+        )
 
     def gather(self, d: int) -> None:
         """Takes away the axes that the target lacks; makes them the minor ones before."""
