@@ -7,6 +7,7 @@ t_train_L32 of the shared folder (`PARTIR_SHARED`, default `../shared`).
 
 from __future__ import annotations
 
+import gc
 import os
 import statistics
 import sys
@@ -49,12 +50,20 @@ def medians(path: Path, runs: int = RUNS) -> dict[str, float]:
     """The median seconds of each phase; ours and jaxlib's alternate, so that load hits both."""
     ir, context = _jaxlib()
     text = path.read_text(encoding="utf-8")
-    seconds: dict[str, list[float]] = {phase: [] for phase in PHASES}
+    name = str(path)
+    rounds = [_round(ir, context, text, name) for _ in range(runs)]
+    return {phase: statistics.median(one[phase] for one in rounds) for phase in PHASES}
+
+
+def _round(ir: Any, context: Callable[[], Any], text: str, name: str) -> dict[str, float]:
+    """The seconds of each phase, once."""
+    seconds: dict[str, float] = {}
 
     def timed(phase: str, work: Callable[[], _T]) -> _T:
+        gc.collect()  # what earlier phases left behind is not this one's to clear away
         start = time.perf_counter()
         result = work()
-        seconds[phase].append(time.perf_counter() - start)
+        seconds[phase] = time.perf_counter() - start
         return result
 
     def theirs() -> Any:
@@ -62,16 +71,14 @@ def medians(path: Path, runs: int = RUNS) -> dict[str, float]:
         module.operation.verify()
         return module
 
-    for _ in range(runs):
-        module = timed("read", lambda: read_module(text, str(path)))
-        with context():
-            other = timed("jaxlib read+verify", theirs)
-            timed("print", lambda: print_module(module))
-            timed("jaxlib print", lambda: other.operation.get_asm(print_generic_op_form=True))
-        timed("pretty", lambda: print_module(module, pretty=True))
-        timed("verify", lambda: verify_module(module, text, str(path)))
-        del module, other
-    return {phase: statistics.median(values) for phase, values in seconds.items()}
+    module = timed("read", lambda: read_module(text, name))
+    with context():
+        other = timed("jaxlib read+verify", theirs)
+        timed("print", lambda: print_module(module))
+        timed("jaxlib print", lambda: other.operation.get_asm(print_generic_op_form=True))
+    timed("pretty", lambda: print_module(module, pretty=True))
+    timed("verify", lambda: verify_module(module, text, name))
+    return seconds
 
 
 def ratios(found: dict[str, float]) -> tuple[float, float]:

@@ -23,6 +23,9 @@ HIDDEN = (NAME_KEY, RESOURCES)
 """Attributes that are ours and are not written as such."""
 
 
+Frame = tuple[str, str, str, str]
+
+
 class GenericPrinter:
     """Writes ops line by line into `lines`."""
 
@@ -32,52 +35,48 @@ class GenericPrinter:
         self.with_locations = locations
         self.lines: list[str] = []
         self.names = ValueNames()
-        self._tails: dict[tuple[object, ...], tuple[str, str]] = {}
+        self._frames: dict[tuple[object, ...], Frame] = {}
 
     # Ops
 
     def op(self, op: Operation, indent: str) -> None:
         """Writes one op and what is in it."""
-        head = indent + self.names.heads.get(id(op), "")
-        operands = self.names.operands(op)
-        middle, tail = self.tail(op)
+        front, middle, back, _ = self.frame(op)
         if self.with_locations:
-            tail = f"{tail}{self.location(op.location)}"
-        name = quoted(op_name(op))
+            back = f"{back}{self.location(op.location)}"
         if op._successors:
-            labels = ", ".join(self.names.labels.get(id(b), "^<undefined>") for b in op._successors)
-            middle = f"[{labels}]{middle}"
+            labels = [self.names.labels.get(id(b), "^<undefined>") for b in op._successors]
+            middle = f"[{', '.join(labels)}]{middle}"
+        head = f"{indent}{self.names.head(op)}{front}{self.names.operands(op)})"
         if not op.regions:
-            self.lines.append(f"{head}{name}({operands}){middle}{tail}")
+            self.lines.append(f"{head}{middle}{back}")
             return
-        self.lines.append(f"{head}{name}({operands}){middle} (")
+        self.lines.append(f"{head}{middle} (")
         self.regions(op, indent)
-        self.lines[-1] += f"){tail}"
+        self.lines[-1] += f"){back}"
 
-    def tail(self, op: Operation) -> tuple[str, str]:
-        """The properties, and the attributes and types of an op."""
-        key = self.tail_key(op)
-        found = self._tails.get(key)
+    def frame(self, op: Operation) -> Frame:
+        """The op's name, its properties, its attributes and types, and all after the operands."""
+        key = self.frame_key(op)
+        found = self._frames.get(key)
         if found is None:
-            found = self._tails[key] = self._tail(op)
+            found = self._frames[key] = self._frame(op)
         return found
 
-    def tail_key(self, op: Operation) -> tuple[object, ...]:
+    def frame_key(self, op: Operation) -> tuple[object, ...]:
         """What the text of an op depends on, apart from names, regions and locations."""
-        properties, attributes = op.properties, op.attributes
-        return (
+        properties, attributes, operands = op.properties, op.attributes, op._operands
+        key = (
             type(op),
+            len(operands),
+            *[id(value._type) for value in operands],
+            *[id(value._type) for value in op.results],
             *properties,
             *map(id, properties.values()),
-            *attributes,
-            *map(id, attributes.values()),
-            "(",
-            *[id(value._type) for value in op._operands],
-            ")",
-            *[id(value._type) for value in op.results],
         )
+        return (*key, "", *attributes, *map(id, attributes.values())) if attributes else key
 
-    def _tail(self, op: Operation) -> tuple[str, str]:
+    def _frame(self, op: Operation) -> Frame:
         properties: dict[str, Attribute] = dict(op.properties)
         attributes = {k: v for k, v in op.attributes.items() if k not in HIDDEN}
         writer = self.writer
@@ -85,7 +84,8 @@ class GenericPrinter:
         given = f" {writer.dictionary(attributes)}" if attributes else ""
         operands = writer.list([value.type for value in op._operands])
         results = writer.result_types([value.type for value in op.results])
-        return middle, f"{given} : ({operands}) -> {results}"
+        back = f"{given} : ({operands}) -> {results}"
+        return f"{quoted(op_name(op))}(", middle, back, f"){middle}{back}"
 
     def location(self, location: LocationAttr) -> str:
         """` loc(#loc3)`."""
@@ -134,8 +134,34 @@ class GenericPrinter:
         return text
 
     def block(self, block: Block, indent: str) -> None:
-        """Writes the ops of a block."""
+        """Writes the ops of a block. The inner loop: most ops have neither regions nor places."""
+        of, frames = self.names.of, self._frames
+        add, slow = self.lines.append, self.with_locations
         op = block._first_op
         while op is not None:
-            self.op(op, indent)
+            if slow or op.regions or op._successors:
+                self.op(op, indent)
+                op = op._next_op
+                continue
+            properties, operands, results = op.properties, op._operands, op.results
+            key = (  # as `frame_key`
+                type(op),
+                len(operands),
+                *[id(value._type) for value in operands],
+                *[id(value._type) for value in results],
+                *properties,
+                *map(id, properties.values()),
+            )
+            if attributes := op.attributes:
+                key = (*key, "", *attributes, *map(id, attributes.values()))
+            front, _, _, rest = frames.get(key) or self.frame(op)
+            try:
+                names = ", ".join([of[id(value)] for value in operands])
+            except KeyError:
+                names = self.names.operands(op)
+            if len(results) == 1:
+                (result,) = results
+                add(f"{indent}{of[id(result)]} = {front}{names}{rest}")
+            else:
+                add(f"{indent}{self.names.head(op)}{front}{names}{rest}")
             op = op._next_op

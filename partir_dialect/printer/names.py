@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -27,13 +27,12 @@ _RESULT_HINTS: dict[str, tuple[str, ...]] = {
 _CONSTANTS = frozenset(("chlo.constant", "sdy.constant", "stablehlo.constant"))
 
 
-class _Mark(NamedTuple):
-    """Where numbering stood when a region was entered."""
+UNDEFINED = "%<undefined>"
+"""The name of a value that is not defined where it is used; no reader takes it."""
 
-    value: int
-    argument: int
-    conflict: int
-    used: int
+
+Mark = tuple[int, int, int, int]
+"""Where numbering stood when a region was entered: numbers, arguments, conflicts, names."""
 
 
 def _constant_hint(op: Operation) -> str:
@@ -44,7 +43,8 @@ def _constant_hint(op: Operation) -> str:
 
 
 class ValueNames:
-    """Names of values (`of[id(value)]`), blocks (`labels`) and what stands before an op (`heads`).
+    """Names of values (`of[id(value)]`), of blocks (`labels`), and what stands before an op of
+    several results (`heads`).
 
     With `pretty` values without a name of their own get the one that StableHLO gives them.
     """
@@ -58,23 +58,19 @@ class ValueNames:
         self._order: list[str] = []
         self._value = self._argument = self._conflict = 0
 
-    def enter(self, region: Region, hints: Sequence[str] | None = None) -> _Mark:
+    def enter(self, region: Region, hints: Sequence[str] | None = None) -> Mark:
         """Names everything in a region apart from the regions inside; for `leave`.
 
         `hints` are what the entry block's arguments are called after instead of their own names.
         """
-        mark = _Mark(self._value, self._argument, self._conflict, len(self._order))
+        mark = (self._value, self._argument, self._conflict, len(self._order))
         for index, block in enumerate(region.blocks):
             self.labels[id(block)] = f"^bb{index}"
             self._arguments(block, index == 0, hints if index == 0 else None)
-            op = block._first_op
-            while op is not None:
-                if op.results:
-                    self._results(op)
-                op = op._next_op
+            self._block(block)
         return mark
 
-    def leave(self, mark: _Mark) -> None:
+    def leave(self, mark: Mark) -> None:
         """Frees the names of the region that gave this mark."""
         self._value, self._argument, self._conflict, used = mark
         self._used.difference_update(self._order[used:])
@@ -83,21 +79,25 @@ class ValueNames:
     def operands(self, op: Operation) -> str:
         """The names of an op's operands."""
         of = self.of
-        try:
-            return ", ".join([of[id(value)] for value in op._operands])
-        except KeyError:
-            return ", ".join([self.name(value) for value in op._operands])
+        return ", ".join([of.get(id(value), UNDEFINED) for value in op._operands])
+
+    def head(self, op: Operation) -> str:
+        """What stands before an op: `%0 = `, or nothing."""
+        results = op.results
+        if not results:
+            return ""
+        return f"{self.of[id(results[0])]} = " if len(results) == 1 else self.heads[id(op)]
 
     def name(self, value: SSAValue) -> str:
         """The name of a value; of one that is not defined here, a name that cannot be read."""
-        return self.of.get(id(value), "%<undefined>")
+        return self.of.get(id(value), UNDEFINED)
 
     def _unique(self, hint: str) -> str:
-        name = hint
-        while name in self._used:
+        name, used = hint, self._used
+        while name in used:
             name = f"{hint}_{self._conflict}"
             self._conflict += 1
-        self._used.add(name)
+        used.add(name)
         self._order.append(name)
         return f"%{name}"
 
@@ -108,7 +108,7 @@ class ValueNames:
     def _arguments(self, block: Block, entry: bool, hints: Sequence[str] | None) -> None:
         for index, argument in enumerate(block.args):
             hint = argument._name if hints is None else hints[index]
-            if hint is not None and not _ARGUMENT.match(hint) and not hint[0].isdigit():
+            if hint is not None and not _ARGUMENT.match(hint):
                 name = self._unique(hint)
             elif entry:
                 name = self._unique(f"arg{self._argument}")
@@ -117,17 +117,35 @@ class ValueNames:
                 name = self._number()
             self.of[id(argument)] = name
 
+    def _block(self, block: Block) -> None:
+        """Names the results of a block's ops. An inner loop: most have one result."""
+        of, pretty, number = self.of, self._pretty, self._value
+        op = block._first_op
+        while op is not None:
+            results = op.results
+            if len(results) == 1:
+                (result,) = results
+                hint = result._name
+                if hint is None and pretty:
+                    (hint,) = self._default_hints(op, [hint])
+                if hint is None:
+                    of[id(result)] = f"%{number}"
+                    number += 1
+                else:
+                    of[id(result)] = self._unique(hint)
+            elif results:
+                self._value = number
+                self._results(op)
+                number = self._value
+            op = op._next_op
+        self._value = number
+
     def _results(self, op: Operation) -> None:
+        """Names several results."""
         results = op.results
         hints = [result._name for result in results]
         if self._pretty and hints[0] is None:
             hints = self._default_hints(op, hints)
-        if len(hints) == 1:
-            hint = hints[0]
-            name = self._number() if hint is None or hint[0].isdigit() else self._unique(hint)
-            self.of[id(results[0])] = name
-            self.heads[id(op)] = f"{name} = "
-            return
         starts = [i for i, hint in enumerate(hints) if not i or hint not in (None, hints[i - 1])]
         heads = [
             self._group(results[start:end], hints[start])
@@ -137,7 +155,7 @@ class ValueNames:
 
     def _group(self, results: Sequence[SSAValue], hint: str | None) -> str:
         """Names results that share a name; the answer is `%name` or `%name:2`."""
-        name = self._number() if hint is None or hint[0].isdigit() else self._unique(hint)
+        name = self._number() if hint is None else self._unique(hint)
         if len(results) == 1:
             self.of[id(results[0])] = name
             return name

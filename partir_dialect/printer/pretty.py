@@ -77,12 +77,18 @@ class PrettyPrinter(GenericPrinter):
         own = type(op).print is not Operation.print
         return own and op.name.partition(".")[0] in _BRIDGED_DIALECTS
 
+    def block(self, block: Block, indent: str) -> None:
+        op = block._first_op
+        while op is not None:
+            self.op(op, indent)
+            op = op._next_op
+
     def begin(self, op: Operation, indent: str) -> None:
         """Begins a line with the op's results and name."""
         name = op_name(op)
         if self._in_function:
             name = _SHORT_IN_FUNCTIONS.get(name, name)
-        self.lines.append(f"{indent}{self.names.heads.get(id(op), '')}{name}")
+        self.lines.append(f"{indent}{self.names.head(op)}{name}")
 
     def end(self, op: Operation) -> None:
         """Ends an op with its location."""
@@ -135,7 +141,7 @@ class PrettyPrinter(GenericPrinter):
         self.names.leave(mark)
 
     def _plan(self, form: Format, op: Operation) -> list[Piece] | None:
-        key = self.tail_key(op)
+        key = self.frame_key(op)
         if key not in self._plans:
             self._plans[key] = _make_plan(self.writer, form, op)
         return self._plans[key]
