@@ -1,6 +1,7 @@
 """Runs every test that notes a figure, the long ones too, and writes docs/acceptance.md.
 
-`python scripts/acceptance.py [PYTEST ARGUMENTS]`. Exits with pytest's status.
+`python scripts/acceptance.py [PYTEST ARGUMENTS]`: with arguments, as `tests/shared -k L32`, only
+what they select is run anew, and the other figures stay. Exits with pytest's status.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import datetime
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -28,40 +29,51 @@ line is a test of `tests/shared`, which fails when the figure misses its bar.
 
 @dataclass(frozen=True)
 class Line:
-    """One figure: what was measured, what came out, what it must be, and whether it is."""
+    """One figure: what was measured, what came out, what it must be, whether it is, and when."""
 
     item: str
     figure: str
     bar: str
-    held: bool
+    held: str
+    date: str
 
-    def text(self, date: str) -> str:
-        held = "yes" if self.held else "**no**"
-        return f"| {self.item} | {self.figure} | {self.bar} | {held} | {date} |\n"
+    def text(self) -> str:
+        return f"| {' | '.join(astuple(self))} |\n"
 
 
-def lines_of(report: str) -> list[Line]:
+def lines_of(report: str, date: str) -> list[Line]:
     """The figures in pytest's JUnit XML; a test that failed before it noted one counts too."""
     found: list[Line] = []
     for case in ElementTree.fromstring(report).iter("testcase"):
         noted = {p.attrib["name"]: p.attrib["value"] for p in case.iter("property")}
         failed = case.find("failure") is not None or case.find("error") is not None
+        held = "**no**" if failed else "yes"
         if "item" in noted:
-            found.append(Line(noted["item"], noted["figure"], noted["bar"], not failed))
+            found.append(Line(noted["item"], noted["figure"], noted["bar"], held, date))
         elif failed:
-            found.append(Line(case.attrib["name"], "-", "passes", held=False))
+            found.append(Line(case.attrib["name"], "-", "passes", held, date))
     return found
 
 
+def kept(page: str) -> list[Line]:
+    """The figures of an earlier page that held."""
+    rows = [line.strip("|\n ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    lines = [Line(*row) for row in rows[1:] if len(row) == len(fields(Line))]
+    return [line for line in lines if line.held == "yes"]
+
+
 def main(arguments: list[str]) -> int:
+    page = ROOT / "docs" / "acceptance.md"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = ["-m", "pytest", "-m", "", "-n", "2", f"--junitxml={report}", "tests/shared"]
-        status = subprocess.run([sys.executable, *command, *arguments], cwd=ROOT, check=False)
-        lines = lines_of(report.read_text())
-    date = datetime.date.today().isoformat()
-    text = HEAD + "".join(line.text(date) for line in lines)
-    (ROOT / "docs" / "acceptance.md").write_text(text)
+        command = ["-m", "pytest", "-m", "", "-n", "2", f"--junitxml={report}"]
+        command += arguments or ["tests/shared"]
+        status = subprocess.run([sys.executable, *command], cwd=ROOT, check=False)
+        lines = lines_of(report.read_text(), datetime.date.today().isoformat())
+    if arguments and page.exists():
+        new = {line.item for line in lines}
+        lines = [line for line in kept(page.read_text()) if line.item not in new] + lines
+    page.write_text(HEAD + "".join(line.text() for line in lines))
     return status.returncode
 
 
