@@ -240,7 +240,8 @@ class _Route:
         if staying and order != have:
             after = Spot(self.with_dim(d, order), self.at.pending)
             self.move("collective_permute", self.only(d, leaving), after)
-        if gone:
+            self.exchange()
+        if gone and self.at.dims[d] != kept + staying:
             after = Spot(self.with_dim(d, kept + staying), self.at.pending)
             self.move("all_gather", self.only(d, gone), after)
 

@@ -22,7 +22,7 @@ def test_random_programs_compute_the_same(first: int) -> None:
         fuzz.check(fuzz.random_case(seed))
 
 
-@pytest.mark.parametrize("seed", [100, 101, 111, 194, 320, 746, 1869, 2468])
+@pytest.mark.parametrize("seed", [100, 101, 111, 194, 320, 746, 1869, 2468, 6791])
 def test_cases_that_failed_once(seed: int) -> None:
     """Gathers of equal tiles; uneven tiles of tiles; an axis refined further than a dimension."""
     fuzz.check(fuzz.random_case(seed))
