@@ -12,10 +12,10 @@ import numpy as np
 from xdsl.ir import Operation
 
 from . import numbers, special
-from .attributes import integer, text
+from .attributes import find, integer, integers, result_shape, text
 from .compiler import Context
 from .numbers import is_float, wide
-from .registry import Array, Kernel, implements_elementwise, ternary, unary
+from .registry import Array, Kernel, binary, implements_elementwise, ternary, unary
 
 Function = Callable[..., Any]
 
@@ -173,14 +173,39 @@ def _register(name: str, function: Function) -> None:
         return kernel
 
 
+def _register_broadcasting(name: str, function: Function) -> None:
+    kernel = numbers.widened(function)
+
+    @implements_elementwise(name)
+    def _build(op: Operation, context: Context) -> Kernel:
+        return _spread(op, kernel)
+
+
+def _spread(op: Operation, kernel: Kernel) -> Kernel:
+    """A kernel whose operand of lower rank lies along `broadcast_dimensions` of the other."""
+    if find(op, "broadcast_dimensions") is None:
+        return kernel
+    dims, rank = integers(op, "broadcast_dimensions"), len(result_shape(op))
+
+    def place(a: Array) -> Array:
+        if a.ndim == rank or a.ndim != len(dims):
+            return a
+        side = [1] * rank
+        for dimension, size in zip(dims, a.shape, strict=True):
+            side[dimension] = size
+        return a.reshape(side)
+
+    return binary(lambda a, b: kernel(place(a), place(b)))
+
+
 for _name, _function in UNARY.items():
     _register(_name, _function)
 for _name, _function in BINARY.items():
     _register(f"stablehlo.{_name}", _function)
-    _register(f"chlo.broadcast_{_name}", _function)
+    _register_broadcasting(f"chlo.broadcast_{_name}", _function)
 for _name, _function in CHLO_BINARY.items():
     _register(f"chlo.{_name}", _function)
-    _register(f"chlo.broadcast_{_name}", _function)
+    _register_broadcasting(f"chlo.broadcast_{_name}", _function)
 
 
 # ----------------------------------------------------------------------------- bit patterns
@@ -200,7 +225,7 @@ def _shift_right_logical(op: Operation, context: Context) -> Kernel:
     def kernel(a: Array, b: Array) -> Array:
         return numbers.narrow(numbers.shift_right_logical(_unsigned(a), _unsigned(b)), a.dtype)
 
-    return kernel
+    return _spread(op, kernel)
 
 
 @implements_elementwise("stablehlo.popcnt")

@@ -33,6 +33,7 @@ def _load(name: str) -> ModuleType:
 
 cases = _load("interp_cases")
 structures = _load("interp_structures")
+legacy = _load("interp_legacy")
 with np.errstate(all="ignore"):  # special values are cast to every type
     CASES = list(
         chain(
@@ -40,6 +41,7 @@ with np.errstate(all="ignore"):  # special values are cast to every type
             cases.conversions(),
             cases.choices(),
             structures.structures(cases.case, cases.numbers),
+            legacy.legacy(cases.case, cases.numbers),
         )
     )
 

@@ -172,6 +172,37 @@ def test_tuples_tokens_futures_and_named_computations() -> None:
     np.testing.assert_array_equal(two, 2 * y)
 
 
+def test_slices_whose_limits_are_operands() -> None:
+    body = """  %r = stablehlo.real_dynamic_slice %x, %a, %b, %c : (tensor<4x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x1xf32>
+  return %r : tensor<2x1xf32>"""
+    x = normal(4, 3)
+    arguments = "%x: tensor<4x3xf32>, %a: tensor<2xi64>, %b: tensor<2xi64>, %c: tensor<2xi64>"
+    limits = (np.array([0, 1]), np.array([4, 3]), np.array([2, 2]))
+    (result,) = evaluate(arguments, "tensor<2x1xf32>", body, x, *limits)
+    np.testing.assert_array_equal(result, x[0:4:2, 1:3:2])
+
+
+def test_einsum_of_one_operand_and_sizes_that_are_set() -> None:
+    body = """  %0 = "stablehlo.unary_einsum"(%x) <{einsum_config = "ij->j"}> : (tensor<4x3xf32>) -> tensor<3xf32>
+  %1 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<4x3xf32>, tensor<i32>) -> tensor<4x3xf32>
+  return %0, %1 : tensor<3xf32>, tensor<4x3xf32>"""
+    x, results = normal(4, 3), "(tensor<3xf32>, tensor<4x3xf32>)"
+    arguments = "%x: tensor<4x3xf32>, %n: tensor<i32>"
+    total, same = evaluate(arguments, results, body, x, np.array(4, np.int32))
+    np.testing.assert_allclose(total, x.sum(axis=0), rtol=1e-5)
+    np.testing.assert_array_equal(same, x)
+    with pytest.raises(InterpreterError, match="dynamic size is not supported, got: 2"):
+        evaluate(arguments, results, body, x, np.array(2, np.int32))
+
+
+def test_broadcasting_along_named_dimensions() -> None:
+    body = """  %r = chlo.broadcast_subtract %x, %y {broadcast_dimensions = array<i64: 0>} : (tensor<4x3xf32>, tensor<4xf32>) -> tensor<4x3xf32>
+  return %r : tensor<4x3xf32>"""
+    x, y = normal(4, 3), normal(4)
+    (result,) = evaluate("%x: tensor<4x3xf32>, %y: tensor<4xf32>", "tensor<4x3xf32>", body, x, y)
+    np.testing.assert_array_equal(result, x - y[:, None])
+
+
 # ------------------------------------------------------------------------- ragged dots
 
 
