@@ -221,6 +221,7 @@ class _Builder:
         captured = _captured(op) if op.regions else []
         operands = tuple(self.ids[v] for v in (*op.operands, *captured))
         rule = _rule_for(op, captured)
+        told = op.name == "sdy.sharding_constraint" or "sdy.sharding" in op.attributes
         number = self.op(
             op.name,
             rule,
@@ -228,6 +229,7 @@ class _Builder:
             tuple(op.results),
             self.where(op.location),
             slides_of(op, rule),
+            told=told,
         )
         self.slot(number)
         self.source.ops[number] = op
@@ -352,6 +354,8 @@ class _Builder:
         results: tuple[SSAValue, ...],
         location: str,
         slides: Slides = (),
+        *,
+        told: bool = False,
     ) -> int:
         graph = self.graph
         number = len(graph.kinds)
@@ -369,7 +373,7 @@ class _Builder:
             compiled = self.compiled[key] = compile_rule(kind, rule, captured, slides)
         graph.op_shapes.append(compiled)
         graph.locations.append(location)
-        self.static_facts(number)
+        self.static_facts(number, told)
         return number
 
     def value(self, ssa: SSAValue, op: int, index: int) -> int:
@@ -384,13 +388,13 @@ class _Builder:
         graph.uses.append([])
         return number
 
-    def static_facts(self, op: int) -> None:
+    def static_facts(self, op: int, placed: bool) -> None:
         """Rule 2: which dimensions no argument was sliced to make; and what derives from arguments
         alone by ops that only change shape or type."""
         graph = self.graph
         kind, operands = graph.kinds[op], graph.operands[op]
         shape = graph.op_shapes[op]
-        told = kind == ARGUMENT or kind in CARRY_KINDS or kind not in LOCAL_OPS
+        told = placed or kind == ARGUMENT or kind in CARRY_KINDS or kind not in LOCAL_OPS
         for r in range(len(graph.results[op])):
             graph.generated.append(
                 tuple(

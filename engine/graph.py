@@ -138,6 +138,8 @@ class Graph:
     given: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     """Slots of which the program itself says the placement: the order of their axes is kept, and
     no further axis tiles these (closed) factors."""
+    reserved: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    """Axes, by name, that no propagation may put on a slot: the program puts them there later."""
     manual: dict[int, tuple[AxisNames, AxisNames]] = field(
         default_factory=dict[int, "tuple[AxisNames, AxisNames]"]
     )

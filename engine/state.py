@@ -132,6 +132,8 @@ class State:
         slot = self.graph.slots[op]
         size = self.sizes[axis]
         closed = self.graph.given.get(slot, ()) if self.graph.given else ()
+        if slot in self.graph.reserved and self._is_reserved(slot, axis):
+            return NONE
         for f in dim:
             if not shape.usable[f] or f in closed:
                 return NONE
@@ -146,6 +148,12 @@ class State:
                 self.splits[op, axis] = common
             return NONE
         return NONE
+
+    def _is_reserved(self, slot: int, axis: int) -> bool:
+        name = self.axes[axis]
+        return any(
+            name == kept or name.startswith(kept + ".") for kept in self.graph.reserved[slot]
+        )
 
     def _is_open(self, op: int, slot: int, factor: int) -> bool:
         """Whether what has been tiled of the op lets the factor be tiled."""

@@ -20,14 +20,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from ..partir_dialect.constants import Dense, to_numpy
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.names import location_text
 from ..partir_dialect.partir_attributes import Border, MeshAttr
@@ -114,7 +122,7 @@ class _Checker:
 
     def block(self, block: Block) -> None:
         for op in block.ops:
-            rule = _COLLECTIVES.get(type(op))
+            rule = _COLLECTIVES.get(type(op)) or _BY_NUMBER.get(op.name)
             if rule is not None:
                 rule(self, op)
             elif op.regions and op.name in ("stablehlo.while", "stablehlo.case", "stablehlo.if"):
@@ -179,6 +187,36 @@ class _Checker:
         assert isinstance(op, AxisIndexOp)
         self.varies[op.results[0]] = frozenset({op.axis.data})
 
+    def given(self, op: Operation) -> None:
+        """A collective by device number, as a region that was device-local already has it."""
+        axes = self.of(op.operands[0])
+        if op.name in _COMBINING:
+            axes -= self._spanned(op)
+        for result in op.results:
+            self.varies[result] = axes
+
+    def _spanned(self, op: Operation) -> Axes:
+        """The axes along which every replica group goes all the way."""
+        attribute = op.properties.get("replica_groups")
+        if not isinstance(attribute, DenseIntOrFPElementsAttr):
+            return NOTHING
+        rows = to_numpy(cast("Dense", attribute))
+        groups = [{int(d) for d in row if d >= 0} for row in rows.tolist()]
+        return frozenset(
+            name for name in self.mesh.names if all(self._closed(group, name) for group in groups)
+        )
+
+    def _closed(self, group: set[int], name: str) -> bool:
+        size, stride = self.mesh.size(name), self.mesh.stride(name)
+        return all(
+            device + (k - self.mesh.coordinate(device, name)) * stride in group
+            for device in group
+            for k in range(size)
+        )
+
+    def number(self, op: Operation) -> None:
+        self.varies[op.results[0]] = frozenset(self.mesh.names)
+
     def _need_varying(self, op: Operation, axes: Axes) -> None:
         same = axes - self.of(op.operands[0])
         if same and op.operands[0] in self.whole:
@@ -238,6 +276,14 @@ _COLLECTIVES: dict[type[Operation], Callable[[_Checker, Operation], None]] = {
     CollectivePermuteOp: _Checker.permute,
     AllSliceOp: _Checker.slice,
     AxisIndexOp: _Checker.index,
+}
+
+
+_COMBINING = ("stablehlo.all_reduce", "stablehlo.all_gather")
+_BY_NUMBER: dict[str, Callable[[_Checker, Operation], None]] = {
+    **dict.fromkeys(_COMBINING, _Checker.given),
+    "stablehlo.partition_id": _Checker.number,
+    "stablehlo.replica_id": _Checker.number,
 }
 
 

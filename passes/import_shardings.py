@@ -229,12 +229,16 @@ def _of_ops(graph: Graph, source: Source) -> Iterator[Given]:
 
 def take_shardings(session: Session, source: Source, notes: list[str]) -> None:
     """Decides all shardings of the module in the session, priority by priority, each with one
-    propagation. Raises `ShardingError` for what cannot be."""
+    propagation; where none were kept, those are the borders of manual computations. Raises
+    `ShardingError` for what cannot be."""
     given = [g for g in _all_given(session.graph, source) if not _on_one_device(g, source, notes)]
+    if not given:
+        return
     _refine(session, given)
     _close(session.graph, given)
     groups = _groups(session, source)
     for priority in sorted({0, *(_priority(d) for g in given for d in g.sharding.dims)}):
+        _reserve(session.graph, given, priority)
         session.begin(f"the program's own shardings, priority {priority}")
         for each in given:
             _take(session, each, priority, notes)
@@ -311,6 +315,17 @@ def _close(graph: Graph, given: Iterable[Given]) -> None:
             if not dim.is_open:
                 factors.update(made_of)
     graph.given.update({slot: frozenset(factors) for slot, factors in closed.items()})
+
+
+def _reserve(graph: Graph, given: Iterable[Given], priority: int) -> None:
+    """Keeps the axes of later priorities from what propagates before them."""
+    kept: dict[int, set[str]] = {}
+    for each in given:
+        for dim in each.sharding.dims:
+            if _priority(dim) > priority and dim.axes:
+                kept.setdefault(graph.slots[each.op], set()).update(a.name for a in dim.axes)
+    graph.reserved.clear()
+    graph.reserved.update({slot: frozenset(names) for slot, names in kept.items()})
 
 
 def _take(session: Session, given: Given, priority: int, notes: list[str]) -> None:

@@ -355,6 +355,14 @@ class _Normaliser:
         for side in (*op.in_shardings.data, *op.out_shardings.data):
             self._speaks_of_one_mesh(op, side)
         manual = set(op.manual_axes.names)
+        free = {
+            axis.name
+            for sharding in (*op.in_shardings.data, *op.out_shardings.data)
+            for axis in sharding.axes_used()
+            if axis.name not in manual
+        }
+        if free:
+            self.notes.append(f"{place_of(op)}: inside it values are whole along {sorted(free)}")
         for k, sharding in enumerate(op.in_shardings.data):
             if isinstance(op.operands[k].type, TensorType):
                 pin = ShardingConstraintOp(op.operands[k], manual_part(sharding, manual))
@@ -363,10 +371,8 @@ class _Normaliser:
                 op.operands[k] = pin.results[0]
         for result, sharding in zip(op.results, op.out_shardings.data, strict=True):
             if isinstance(result.type, TensorType):
-                part = manual_part(sharding, manual)
-                pin = self.constraint(result, part, op)
-                free = any(axis.name not in manual for axis in sharding.axes_used())
-                if free and self.keep:
+                pin = self.constraint(result, manual_part(sharding, manual), op)
+                if self.keep and not manual.issuperset(a.name for a in sharding.axes_used()):
                     self.constraint(pin.results[0], sharding, pin)
 
     def _check_manual(self, op: ManualComputationOp) -> None:

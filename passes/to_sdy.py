@@ -81,7 +81,10 @@ class _Writer:
                     exits.setdefault(place.op, []).extend(step.outputs)
         for op, locals_ in exits.items():
             op.attributes.pop(CARRIES, None)
-            self._write(op, locals_)
+            if passes_through(op):
+                op.attributes.pop(SHARDING, None)
+            else:
+                self._write(op, locals_)
         function = self.source.function
         arguments = self._border(function.arg_attrs, self.plan.arguments)
         results = self._border(function.res_attrs, self.plan.results)
@@ -147,6 +150,17 @@ class _Writer:
                 op.results[0].replace_all_uses_with(op.source)
                 op.detach()
                 op.erase()
+
+
+def passes_through(op: Operation) -> bool:
+    """Whether a loop carries something unchanged. XLA takes such carries out of the loop and keeps
+    the old list of shardings, which is then too long; what is around the loop says the placement of
+    its carries as well."""
+    if op.name != "stablehlo.while":
+        return False
+    body = op.regions[1].blocks[0]
+    assert body.last_op is not None
+    return any(a is b for a, b in zip(body.args, body.last_op.operands, strict=True))
 
 
 def axis_references(

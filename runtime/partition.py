@@ -28,13 +28,13 @@ from ..partir_dialect.errors import ExpectationError, MeshError, PartirError, Sp
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.placement import Placement
 from ..partir_dialect.printer import print_module
-from ..passes.loops import loops
 from ..passes.import_shardings import (
     agreeing_pairs,
     build_given,
     prepare_shardings,
     take_shardings,
 )
+from ..passes.loops import loops
 from ..passes.lower_to_spmd import Lowered, lower_to_spmd
 from ..passes.nest_state import store
 from ..passes.sharding_forms import ShardingError, choose_mesh, has_shardings
@@ -98,7 +98,7 @@ def prepare_program(
     with clock.phase("prepare"), located(program):
         if has_shardings(module):
             return _with_shardings(module, mesh, own)
-        own_mesh = mesh or (choose_mesh(module, None) if own else None)
+        own_mesh = mesh or choose_mesh(module, None)
         notes = prepare_shardings(module, own_mesh, keep=False)
         graph, source = build(module)
         roles = find_roles(graph, donations(source.function))
@@ -107,10 +107,10 @@ def prepare_program(
 
 
 def _with_shardings(module: ModuleOp, mesh: Mesh | None, own: bool) -> Prepared:
-    if own:
+    if own or mesh is None:
         mesh = choose_mesh(module, mesh)
-        if mesh is None:
-            raise MeshError("which mesh? neither --mesh nor the program names one")
+    if own and mesh is None:
+        raise MeshError("which mesh? neither --mesh nor the program names one")
     notes = prepare_shardings(module, mesh, keep=own)
     if not own and mesh is not None:
         notes.append("the program's own shardings are left out, since there are tactics")
@@ -374,13 +374,14 @@ def partition(
     """Partitions a program over a mesh as the tactics say; without any, as its own shardings say.
 
     `mesh` and `device` default to those that the script names, `mesh` then to the program's own.
-    With `own` the program's shardings are taken before the tactics, too (False: never). With `strict` a tactic that changes
-    nothing is an error. Raises `PartirError` and its kinds; `ExpectationError` for an `expect` that
-    does not hold unless `expectations` is false (`Partitioned.check_expectations` raises it later).
+    With `own` the program's shardings are taken before the tactics, too (False: never). With
+    `strict` a tactic that changes nothing is an error. Raises `PartirError` and its kinds;
+    `ExpectationError` for an `expect` that does not hold unless `expectations` is false
+    (`Partitioned.check_expectations` raises it later).
     """
     script = script_from(tactics)
     own = not acts(script) if own is None else own
-    if mesh is None and (script.mesh is not None or not own):
+    if mesh is None and script.mesh is not None:
         mesh = mesh_of(script)
     model = find_device(device or script.device or DEFAULT)
     clock = Clock()
@@ -389,9 +390,8 @@ def partition(
     notes = list(prepared.notes)
     with clock.phase("tactics"):
         session = Session(prepared.graph, mesh)
-        if prepared.own:
-            with located(program):
-                take_shardings(session, prepared.source, notes)
+        with located(program):
+            take_shardings(session, prepared.source, notes)
         recorder = _Recorder(session, prepared.roles, model)
         run = run_script(
             script,
@@ -430,7 +430,7 @@ def acts(script: Script) -> bool:
 def mesh_of(script: Script) -> Mesh:
     """The mesh that the script names; raises `MeshError` if it names none."""
     if script.mesh is None:
-        raise MeshError("which mesh? neither --mesh nor the script names one")
+        raise MeshError("which mesh? neither --mesh nor the script nor the program names one")
     return Mesh([(size.axis, size.size) for size in script.mesh.sizes])
 
 

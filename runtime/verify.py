@@ -150,7 +150,7 @@ def _expected(
         normalise_shardings(module, border.mesh, keep=False)
         text = print_module(module)
     reference = run(module, inputs, reference=True)
-    if backend == "numpy":
+    if backend == "numpy" or "sdy.manual_computation" in text:  # which one device cannot run
         given = run(module, inputs)
     else:
         from .xla import run_on_xla
