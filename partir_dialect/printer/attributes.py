@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from io import StringIO
 from typing import Any
 
@@ -38,6 +39,7 @@ def symbol_text(name: str) -> str:
     return "@" + (name if _BARE.match(name) else quoted(name))
 
 
+@lru_cache(maxsize=4096)
 def key_text(name: str) -> str:
     """The name of an attribute in a dictionary."""
     return name if _KEY.match(name) else quoted(name)
@@ -92,11 +94,8 @@ class AttributeWriter:
         """`{a = …, flag}`, sorted by name."""
         parts: list[str] = []
         for name in sorted(entries):
-            value = entries[name]
-            if isinstance(value, b.UnitAttr):
-                parts.append(key_text(name))
-            else:
-                parts.append(f"{key_text(name)} = {self.text(value)}")
+            text = self.text(entries[name])
+            parts.append(key_text(name) if text == "unit" else f"{key_text(name)} = {text}")
         return "{" + ", ".join(parts) + "}"
 
     def result_types(self, types: list[Attribute] | tuple[Attribute, ...]) -> str:
@@ -122,9 +121,9 @@ def _function(writer: AttributeWriter, attribute: Any) -> str:
 
 
 def _integer(writer: AttributeWriter, attribute: Any) -> str:
-    if attribute.type == b.i1:
-        return "true" if attribute.value.data else "false"
-    return f"{attribute.value.data} : {writer.text(attribute.type)}"
+    type_ = writer.text(attribute.type)
+    value = attribute.value.data
+    return ("true" if value else "false") if type_ == "i1" else f"{value} : {type_}"
 
 
 def _float(writer: AttributeWriter, attribute: Any) -> str:

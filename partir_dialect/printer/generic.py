@@ -13,7 +13,7 @@ from ..names import op_name
 from ..raw import RESOURCES
 from .attributes import AttributeWriter, quoted
 from .locations import LocationWriter
-from .names import ValueNames
+from .names import UNDEFINED, ValueNames
 
 # pyright: reportPrivateUsage=false
 
@@ -23,7 +23,7 @@ HIDDEN = (NAME_KEY, RESOURCES)
 """Attributes that are ours and are not written as such."""
 
 
-Frame = tuple[str, str, str, str]
+Frame = tuple[str, str, str]
 
 
 class GenericPrinter:
@@ -36,12 +36,13 @@ class GenericPrinter:
         self.lines: list[str] = []
         self.names = ValueNames()
         self._frames: dict[tuple[object, ...], Frame] = {}
+        self._quick: dict[tuple[object, ...], tuple[str, str]] = {}
 
     # Ops
 
     def op(self, op: Operation, indent: str) -> None:
         """Writes one op and what is in it."""
-        front, middle, back, _ = self.frame(op)
+        front, middle, back = self.frame(op)
         if self.with_locations:
             back = f"{back}{self.location(op.location)}"
         if op._successors:
@@ -56,7 +57,7 @@ class GenericPrinter:
         self.lines[-1] += f"){back}"
 
     def frame(self, op: Operation) -> Frame:
-        """The op's name, its properties, its attributes and types, and all after the operands."""
+        """The op's name, its properties, and its attributes and types."""
         key = self.frame_key(op)
         found = self._frames.get(key)
         if found is None:
@@ -84,8 +85,7 @@ class GenericPrinter:
         given = f" {writer.dictionary(attributes)}" if attributes else ""
         operands = writer.list([value.type for value in op._operands])
         results = writer.result_types([value.type for value in op.results])
-        back = f"{given} : ({operands}) -> {results}"
-        return f"{quoted(op_name(op))}(", middle, back, f"){middle}{back}"
+        return f"{quoted(op_name(op))}(", middle, f"{given} : ({operands}) -> {results}"
 
     def location(self, location: LocationAttr) -> str:
         """` loc(#loc3)`."""
@@ -134,34 +134,39 @@ class GenericPrinter:
         return text
 
     def block(self, block: Block, indent: str) -> None:
-        """Writes the ops of a block. The inner loop: most ops have neither regions nor places."""
-        of, frames = self.names.of, self._frames
-        add, slow = self.lines.append, self.with_locations
+        """Writes the ops of a block.
+
+        The printer's inner loop: most ops have at most two operands, one result and nothing else,
+        and are written here.
+        """
+        of, quick, add = self.names.of, self._quick, self.lines.append
+        slow = self.with_locations
         op = block._first_op
         while op is not None:
-            if slow or op.regions or op._successors:
+            results, operands, properties = op.results, op._operands, op.properties
+            if slow or op.regions or len(results) != 1 or op.attributes or op._successors:
                 self.op(op, indent)
                 op = op._next_op
                 continue
-            properties, operands, results = op.properties, op._operands, op.results
-            key = (  # as `frame_key`
-                type(op),
-                len(operands),
-                *[id(value._type) for value in operands],
-                *[id(value._type) for value in results],
-                *properties,
-                *map(id, properties.values()),
-            )
-            if attributes := op.attributes:
-                key = (*key, "", *attributes, *map(id, attributes.values()))
-            front, _, _, rest = frames.get(key) or self.frame(op)
-            try:
-                names = ", ".join([of[id(value)] for value in operands])
-            except KeyError:
-                names = self.names.operands(op)
-            if len(results) == 1:
-                (result,) = results
-                add(f"{indent}{of[id(result)]} = {front}{names}{rest}")
+            (result,) = results
+            kind, values = id(result._type), properties.values()
+            count = len(operands)
+            if count == 2:
+                left, right = operands
+                names = f"{of.get(id(left), UNDEFINED)}, {of.get(id(right), UNDEFINED)}"
+                types = id(left._type), id(right._type)
+                key = (type(op), kind, *types, *properties, *map(id, values))
+            elif count == 1:
+                (only,) = operands
+                names = of.get(id(only), UNDEFINED)
+                key = (type(op), kind, id(only._type), *properties, *map(id, values))
             else:
-                add(f"{indent}{self.names.head(op)}{front}{names}{rest}")
+                names = ", ".join([of.get(id(value), UNDEFINED) for value in operands])
+                types = [id(value._type) for value in operands]
+                key = (type(op), kind, *types, *properties, *map(id, values))
+            found = quick.get(key)
+            if found is None:
+                front, middle, back = self._frame(op)
+                found = quick[key] = (front, f"){middle}{back}")
+            add(f"{indent}{of[id(result)]} = {found[0]}{names}{found[1]}")
             op = op._next_op

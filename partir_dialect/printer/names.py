@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dtypes import complex_part, integer_facts
 
@@ -37,7 +37,7 @@ Mark = tuple[int, int, int, int]
 
 def _constant_hint(op: Operation) -> str:
     """`c` for integers, `cst` for everything else."""
-    element = getattr(op.results[0].type, "element_type", None)
+    element: Attribute | None = getattr(op.results[0].type, "element_type", None)
     whole = element is not None and integer_facts(element) is not None
     return "c" if whole and complex_part(element) is None else "cst"
 
