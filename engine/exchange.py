@@ -153,8 +153,10 @@ def slides_of(op: Operation, rule: Rule) -> tuple[tuple[int, tuple[Slide, ...]],
 
 
 def _is_regular(slide: Slide, size: int) -> bool:
-    """Whether windows begin alike in all tiles, in whatever number of tiles `size` is cut."""
-    return slide.target // size * slide.stride % slide.base == 0
+    """Whether windows begin alike in all tiles, in whatever number of tiles `size` is cut, and each
+    tile reads something (windows may see nothing but the holes of a dilation)."""
+    alike = slide.target // size * slide.stride % slide.base == 0
+    return alike and slide.reads(size)[2] > 0
 
 
 def _sizes(op: Operation, operand: int, source_dim: int, dim: int) -> tuple[int, int]:

@@ -97,7 +97,7 @@ def _iota(op: Operation, context: Context, emit: Emitter) -> None:
     shape = type_.get_shape()
     element: Attribute = type_.element_type
     wide = isinstance(element, IntegerType) and cast("IntegerType", element).width.data >= 32
-    counter: Attribute = element if wide else i32
+    counter = cast("Attribute", element if wide else i32)
     local = emit.iota(TensorType(counter, shape), dim)
     index = context.index(emit)
     offset = emit.convert(emit.multiply(index, emit.integer(shape[dim])), counter)

@@ -209,6 +209,12 @@ def test_reduce_windows(case, how, axis):
         check(case, text, {"a": axis})
 
 
+def test_windows_that_see_only_holes_are_gathered(case):
+    out, text = window(25, 1, 2, 1, 0, base=2)
+    assert out == 25
+    check(case, text, {"a": 5}, gathered=True)
+
+
 def test_reduce_windows_with_other_bodies_and_inits(case):
     """The padding is the initial value, which counts in every window."""
     for op, init in (
