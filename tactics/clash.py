@@ -1,8 +1,8 @@
 """Which statements cannot hold together? The smallest part of a script that shows a clash.
 
 A clash is a statement that is refused, or an expectation that fails, because of what stands before
-it. Statements before it are left out one by one for as long as the clash stays (deletion filtering);
-what is left is minimal: without any one of them it would not happen. Each try runs the rest anew.
+it. Statements before it are left out one by one while the clash stays (deletion filtering); what is
+left is minimal: without any one of them it would not happen. Each try runs the rest anew.
 """
 
 from __future__ import annotations

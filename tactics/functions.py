@@ -12,7 +12,13 @@ from typing import cast
 from ..engine.plan import Reshard
 from ..engine.state import ANY
 from ..partir_dialect.errors import TacticError
+from .attention import attentions as find_attentions
+from .experts import expert_borders as find_borders
+from .experts import experts as find_experts
 from .names import compile_pattern
+from .pairs import columns as find_columns
+from .pairs import rows as find_rows
+from .pairs import vocabulary as find_vocabulary
 from .signature import Formal, Signature
 from .syntax import Constant
 from .values import Axis, Match, Value
@@ -169,20 +175,20 @@ def attentions(world: World, arguments: Arguments) -> Value:
     """The attentions, found by structure: rows of (queries, keys, values, mixed)."""
     return [
         tuple(world.match(v) for v in (a.queries, a.keys, a.values, a.mixed))
-        for a in world.structure.attentions()
+        for a in find_attentions(world.structure)
     ]
 
 
 @_function()
 def experts(world: World, arguments: Arguments) -> Value:
     """The weights that have one matrix for each expert: rows of (weight, expert dimension)."""
-    return [(world.named[a], dim) for a, dim in world.structure.experts()]
+    return [(world.named[a], dim) for a, dim in find_experts(world.structure)]
 
 
 @_function()
 def expert_borders(world: World, arguments: Arguments) -> Value:
     """The values by which data gets to the experts and leaves them, forward and backward."""
-    return [world.match(value) for value in world.structure.expert_borders()]
+    return [world.match(value) for value in find_borders(world.structure)]
 
 
 _KIND = Formal("kind", "text")
@@ -229,14 +235,14 @@ def collective_bytes(world: World, arguments: Arguments) -> Value:
 @_function(_AXIS)
 def columns(world: World, arguments: Arguments) -> Value:
     """Megatron's column weights, found by structure: rows of (weight, dimension)."""
-    found = world.structure.columns(_axis(arguments).size)
+    found = find_columns(world.structure, _axis(arguments).size)
     return [(world.named[column.argument], column.dim) for column in found]
 
 
 @_function(_AXIS)
 def rows(world: World, arguments: Arguments) -> Value:
     """The row weights of Megatron's columns: rows of (weight, dimension)."""
-    found = world.structure.rows(_axis(arguments).size)
+    found = find_rows(world.structure, _axis(arguments).size)
     return [(world.named[argument], dim) for argument, dim in found]
 
 
@@ -244,7 +250,7 @@ def rows(world: World, arguments: Arguments) -> Value:
 def vocabulary(world: World, arguments: Arguments) -> Value:
     """Embedding tables and the weight of the last product: rows of (weight, vocabulary
     dimension)."""
-    return [(world.named[a], dim) for a, dim in world.structure.vocabulary()]
+    return [(world.named[a], dim) for a, dim in find_vocabulary(world.structure)]
 
 
 def _numbers(arguments: Arguments) -> tuple[float, float]:

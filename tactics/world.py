@@ -13,6 +13,7 @@ from ..engine.roles import INPUT, OPTIMIZER, PARAM, Roles, find_roles
 from ..engine.session import Session
 from ..partir_dialect.errors import Span, TacticError
 from .names import compile_pattern, matching, nothing_matches
+from .pairs import columns, obstacles
 from .structure import Structure
 from .values import Axis, Match, Role
 
@@ -188,12 +189,12 @@ class World:
 
     def no_columns(self, axis: Axis) -> str:
         """Why there are no Megatron pairs for an axis, for a message; empty if there are some."""
-        if self.structure.columns(axis.size):
+        if columns(self.structure, axis.size):
             return ""
-        obstacles = self.structure.obstacles(axis.size)
-        if not obstacles:
+        found = obstacles(self.structure, axis.size)
+        if not found:
             return "no parameter is multiplied with data"
-        argument, dim, flow = obstacles[0]
+        argument, dim, flow = found[0]
         where = self.graph.locations[flow.stopped_at] if flow.stopped_at is not None else ""
         reason = flow.reason or "no other weight contracts it"
         at = f" at {where}" if where else ""

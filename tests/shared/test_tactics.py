@@ -18,6 +18,7 @@ from partir.partir_dialect.mesh import Mesh
 from partir.partir_dialect.reader import read_module
 from partir.passes.prepare import prepare
 from partir.tactics import Run, parse, run
+from partir.tactics.attention import attentions
 from partir.tactics.structure import Structure
 
 LARGE = {"t5b_train", "t_train_L32"}
@@ -235,9 +236,9 @@ def test_context_gathers_keys_and_values(programs: Path):
 
 
 def test_attention_is_found_and_routing_is_not(programs: Path):
-    for name, attentions in (("moe_train_L2", 2), ("unet_train", 1), ("gns_train", 0)):
+    for name, wanted in (("moe_train_L2", 2), ("unet_train", 1), ("gns_train", 0)):
         graph, roles = program(programs, name)
-        assert len(Structure(graph, roles).attentions()) == attentions, name
+        assert len(attentions(Structure(graph, roles))) == wanted, name
 
 
 def test_multiquery_exchanges_heads_and_batch(programs: Path):

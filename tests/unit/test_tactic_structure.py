@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from partir.engine.roles import find_roles
+from partir.tactics.attention import attentions
+from partir.tactics.experts import expert_borders, experts
+from partir.tactics.pairs import columns as find_columns
+from partir.tactics.pairs import obstacles, vocabulary
 from partir.tactics.structure import Structure
 
 
@@ -118,7 +122,7 @@ def columns(case):
         structure = Structure(c.graph, find_roles(c.graph))
         return [
             (names[col.argument], col.dim, [names[row] for row in col.rows])
-            for col in structure.columns(size)
+            for col in find_columns(structure, size)
         ]
 
     return find
@@ -281,9 +285,9 @@ def test_the_vocabulary(case):
     logits = t.dot(h, head, con=((1,), (0,)))
     c = case(t.done(logits=logits), model=2)
     structure = Structure(c.graph, find_roles(c.graph))
-    names = [(c.graph.arguments[a].name, dim) for a, dim in structure.vocabulary()]
+    names = [(c.graph.arguments[a].name, dim) for a, dim in vocabulary(structure)]
     assert names == [("params/head", 1)]
-    assert [col.argument for col in structure.columns(2)] == [0]
+    assert [col.argument for col in find_columns(structure, 2)] == [0]
 
 
 def test_a_table_that_is_looked_up_is_a_vocabulary(case):
@@ -302,6 +306,70 @@ def test_a_table_that_is_looked_up_is_a_vocabulary(case):
     }"""
     c = case(text, model=2)
     structure = Structure(c.graph, find_roles(c.graph))
-    assert [(c.graph.arguments[a].name, dim) for a, dim in structure.vocabulary()] == [
+    assert [(c.graph.arguments[a].name, dim) for a, dim in vocabulary(structure)] == [
         ("params/embed", 0)
     ]
+
+
+def softmax(t: Text, x: str, dim: int) -> str:
+    e = t.emit(f"stablehlo.exponential {x} : {f32(*t.shapes[x])}", *t.shapes[x])
+    kept = tuple(d for d in range(len(t.shapes[x])) if d != dim)
+    return t.mul(e, t.broadcast(t.reduce(e, dim), kept, *t.shapes[x]), "divide")
+
+
+def test_attention_is_found_with_its_parts(case):
+    """Keys are what the mixing contracts, whichever operand they are of the scores."""
+    for keys_first in (False, True):
+        t = Text()
+        x, w = t.arg("x", 4, 6, 8), t.arg("params/w", 8, 8)
+        q, k, v = t.tanh(x), t.dot(x, w, con=((2,), (0,))), t.mul(x, x)
+        pair = (k, q) if keys_first else (q, k)
+        scores = t.dot(*pair, con=((2,), (2,)), batch=((0,), (0,)))  # b, i, j
+        weights = softmax(t, scores, 1 if keys_first else 2)
+        y = t.dot(weights, v, con=((1,) if keys_first else (2,), (1,)), batch=((0,), (0,)))
+        c = case(t.done(y=y), model=2)
+        (found,) = attentions(Structure(c.graph, find_roles(c.graph)))
+        kinds = [c.graph.kinds[c.graph.producer[u][0]] for u in (found.queries, found.keys)]
+        assert kinds == ["stablehlo.tanh", "stablehlo.dot_general"]
+        assert c.graph.kinds[c.graph.producer[found.values][0]] == "stablehlo.multiply"
+        assert found.mixed == c.graph.outcomes[0].value
+
+
+def test_products_of_activations_without_a_softmax_are_no_attention(case):
+    t = Text()
+    x = t.arg("x", 4, 6, 8)
+    scores = t.dot(x, t.tanh(x), con=((2,), (2,)), batch=((0,), (0,)))
+    y = t.dot(scores, x, con=((2,), (1,)), batch=((0,), (0,)))
+    c = case(t.done(y=y), model=2)
+    assert attentions(Structure(c.graph, find_roles(c.graph))) == ()
+
+
+def test_experts_and_where_data_gets_to_them(case):
+    t = Text()
+    x, route = t.arg("x", 4, 6, 8), t.arg("route", 4, 6, 3)  # batch, token, feature / expert
+    up, down = t.arg("params/up", 3, 8, 10), t.arg("params/down", 3, 10, 8)
+    sent = t.dot(route, x, con=((1,), (1,)), batch=((0,), (0,)))  # b e d
+    hidden = t.tanh(t.dot(sent, up, con=((2,), (1,)), batch=((1,), (0,))))  # e b f
+    made = t.dot(hidden, down, con=((2,), (1,)), batch=((0,), (0,)))  # e b d
+    back = t.dot(route, made, con=((2,), (0,)), batch=((0,), (1,)))  # b t d
+    c = case(t.done(y=back), model=2)
+    structure = Structure(c.graph, find_roles(c.graph))
+    names = [(c.graph.arguments[a].name, dim) for a, dim in experts(structure)]
+    assert names == [("params/up", 0), ("params/down", 0)]
+    products = [op for op, kind in enumerate(c.graph.kinds) if kind == "stablehlo.dot_general"]
+    sent_value, made_value = (c.graph.results[products[i]][0] for i in (0, 2))
+    assert set(expert_borders(structure)) == {sent_value, made_value}
+
+
+def test_why_a_weight_is_no_column(case):
+    t = Text()
+    x, w = t.arg("x", 16, 8), t.arg("params/w", 8, 12)
+    y = t.dot(x, w, con=((1,), (0,)))
+    c = case(t.done(y=y, total=t.reduce(y, 0, 1)), model=2)
+    ((argument, dim, flow),) = obstacles(Structure(c.graph, find_roles(c.graph)), 2)
+    assert (argument, dim) == (1, 1)
+    assert flow.stopped_at is not None
+    assert c.graph.kinds[flow.stopped_at] == "stablehlo.reduce"
+    c = case(chain(2), model=3)
+    (first, *_) = obstacles(Structure(c.graph, find_roles(c.graph)), 3)
+    assert "8 does not divide by 3" in first[2].reason
