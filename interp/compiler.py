@@ -23,6 +23,7 @@ from .attributes import element_of
 from .bodies import Body
 from .faults import InterpreterError
 from .numbers import is_float
+from .quantised import is_quantised, on_numbers, quantised
 from .registry import COMMUNICATION, CONTROL, KERNELS, Kernel
 
 if TYPE_CHECKING:
@@ -36,16 +37,18 @@ Run = Callable[[Frame, Lanes], None]
 
 
 def declared(type_: Attribute) -> np.dtype[Any]:
-    """The dtype of a tensor type or of an element type."""
-    return numpy_dtype(element_of(type_))
+    """The dtype of a tensor type or of an element type; of a quantised one what is stored."""
+    found = quantised(type_)
+    return numpy_dtype(element_of(type_)) if found is None else found.storage
 
 
 class Context:
     """What a builder may ask: the dtype of a type in this mode, region bodies, functions."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, numbers: bool = True) -> None:
         self.program = program
         self.reference = program.reference
+        self.numbers = numbers  # quantised values are seen as what they stand for
         self.bodies: list[Body] = []
 
     def declared(self, type_: Attribute) -> np.dtype[Any]:
@@ -54,7 +57,8 @@ class Context:
 
     def dtype(self, type_: Attribute) -> np.dtype[Any]:
         """The dtype that holds such a value: in reference mode doubles for every float."""
-        return self.program.dtype(type_)
+        found = quantised(type_) if self.numbers else None
+        return self.program.dtype(type_) if found is None else found.expressed
 
     def body(self, region: Region) -> Body:
         """The region as a function of arrays, applied elementwise."""
@@ -246,8 +250,11 @@ class Compiler:
         if name in COMMUNICATION:
             return self._communication(COMMUNICATION[name](op, self), operands, results)
         if name in KERNELS:
-            context = Context(self.program)
-            return self._pure(KERNELS[name](op, context), context, operands, results)
+            context = Context(self.program, numbers=name not in _ON_BITS)
+            kernel = KERNELS[name](op, context)
+            if context.numbers and is_quantised(op):
+                kernel = on_numbers(op, kernel)
+            return self._pure(kernel, context, operands, results)
         known = (*KERNELS, *CONTROL, *COMMUNICATION)
         raise InterpreterError(
             f"no interpretation for the op: {name!r}", name=name, candidates=known
@@ -335,6 +342,7 @@ class Token:
     __slots__ = ()
 
 
+_ON_BITS = {"stablehlo.constant", "stablehlo.bitcast_convert"}  # these see stored integers
 _TERMINATORS = {"stablehlo.return", "func.return", "partir.yield", "sdy.return", "chlo.return"}
 
 

@@ -107,7 +107,9 @@ def _floats(generator: np.random.Generator, name: str, shape: Sequence[int], use
         return values / shape[-1] + 2 * np.eye(shape[-1])
     if uses.not_negative or _SECOND.search(name):
         return np.abs(values) + (0.1 if uses.positive else 0.0)
-    fan_in = uses.contracted | (uses.contracted_left if _WEIGHTS.search(name) else set())
+    fan_in = set(uses.contracted)
+    if _WEIGHTS.search(name):
+        fan_in |= uses.contracted_left
     if fan_in:
         return values / np.sqrt(min(fan_in))
     return values

@@ -13,6 +13,7 @@ from . import numbers
 from .attributes import find, integer, integers, need, number, operand_shape, result_shape, values
 from .compiler import Context, Token, Tuple
 from .faults import InterpreterError
+from .quantised import Quantised, quantised
 from .registry import Array, Kernel, binary, implements, implements_elementwise, nullary, unary
 
 # ----------------------------------------------------------------------------- pure functions
@@ -92,6 +93,9 @@ def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Array:
 
 @implements("stablehlo.constant", "chlo.constant", "sdy.constant")
 def _constant(op: Operation, context: Context) -> Kernel:
+    found = quantised(op.results[0].type)
+    if found is not None:
+        return nullary(_stored(need(op, "value"), found, result_shape(op)))
     value = values(need(op, "value"))
     stored = context.dtype(op.results[0].type)
     if value.dtype != stored:
@@ -103,6 +107,11 @@ def _constant(op: Operation, context: Context) -> Kernel:
         )
         value = value.reshape(shape)
     return nullary(value)
+
+
+def _stored(attribute: Any, found: Quantised, shape: Sequence[int]) -> Array:
+    flat = np.frombuffer(attribute.data.data, found.storage)
+    return np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
 
 
 def _splat(value: Array) -> bool:

@@ -122,7 +122,6 @@ def generic(text: str) -> str:
 REFUSED = {
     "infeed.mlir": "communication with the host",
     "outfeed.mlir": "communication with the host",
-    "quantized_ops.mlir": "no interpretation|no NumPy dtype",
     "collective_reduce.mlir": "unknown op",
     "check.mlir": "expected",  # tests of the checks themselves
     "printing.mlir": "interpreter.print",

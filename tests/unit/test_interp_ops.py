@@ -21,8 +21,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 # Ops that are no computation of their own, or whose numbers nothing defines.
 WITHOUT_MEANING = {
     "stablehlo.return",
-    "stablehlo.uniform_quantize",
-    "stablehlo.uniform_dequantize",
     "chlo._asin_acos_kernel",
     "sdy.mesh",
     "sdy.return",
@@ -315,6 +313,30 @@ def test_random_numbers_without_a_definition_and_host_communication_are_refused(
   return %r : tensor<4xf32>"""
     with pytest.raises(InterpreterError, match=r"not defined.*in stablehlo\.rng"):
         evaluate("", "tensor<4xf32>", body)
+
+
+# ------------------------------------------------------------------------- quantised values
+
+
+def test_quantised_arithmetic_is_dequantise_op_quantise() -> None:
+    per_tensor, per_row = "!quant.uniform<i8:f32, 0.5:-20>", "!quant.uniform<u8<0:100>:f32:0, {0.25:10, 0.5}>"
+    body = f"""  %0 = stablehlo.uniform_quantize %x : (tensor<2x3xf32>) -> tensor<2x3x{per_tensor}>
+  %1 = stablehlo.uniform_quantize %x : (tensor<2x3xf32>) -> tensor<2x3x{per_row}>
+  %2 = stablehlo.multiply %0, %0 : tensor<2x3x{per_tensor}>
+  %3 = stablehlo.bitcast_convert %2 : (tensor<2x3x{per_tensor}>) -> tensor<2x3xi8>
+  %4 = stablehlo.bitcast_convert %1 : (tensor<2x3x{per_row}>) -> tensor<2x3xui8>
+  %5 = stablehlo.uniform_dequantize %1 : (tensor<2x3x{per_row}>) -> tensor<2x3xf32>
+  return %3, %4, %5 : tensor<2x3xi8>, tensor<2x3xui8>, tensor<2x3xf32>"""
+    x = np.array([[0.3, -1.6, 99], [3.3, 80, -7]], np.float32)
+    results = "(tensor<2x3xi8>, tensor<2x3xui8>, tensor<2x3xf32>)"
+    squares, rows, back = evaluate("%x: tensor<2x3xf32>", results, body, x)
+    halves = np.clip(np.rint(x / 0.5) - 20, -128, 127)
+    numbers = (halves + 20) * 0.5
+    np.testing.assert_array_equal(squares, np.clip(np.rint(numbers**2 / 0.5) - 20, -128, 127))
+    scale, zero = np.array([[0.25], [0.5]]), np.array([[10], [0]])
+    stored = np.clip(np.rint(x / scale) + zero, 0, 100)
+    np.testing.assert_array_equal(rows, stored)
+    np.testing.assert_allclose(back, (stored - zero) * scale)
 
 
 # ------------------------------------------------------------------------- numbers
