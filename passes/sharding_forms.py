@@ -133,12 +133,11 @@ def has_shardings(module: ModuleOp) -> bool:
 
 def _old(op: Operation) -> Iterator[str]:
     """The `mhlo.sharding` texts of an op, and of a function's arguments and results."""
-    tables = [op.attributes]
+    found = [op.attributes.get(MHLO)]
     if isinstance(op, FuncOp):
         for rows in (op.arg_attrs, op.res_attrs):
-            tables.extend(row.data for row in (rows.data if rows is not None else ()))
-    for table in tables:
-        text = table.get(MHLO)
+            found.extend(row.data.get(MHLO) for row in (rows.data if rows is not None else ()))
+    for text in found:
         if isinstance(text, StringAttr):
             yield text.data
 
