@@ -241,6 +241,15 @@ def test_attention_is_found_and_routing_is_not(programs: Path):
         assert len(attentions(Structure(graph, roles))) == wanted, name
 
 
+def test_images_tiled_in_space_exchange_edges(programs: Path):
+    """ResNet with windows of three and SAME padding: both neighbours at stride 1 (four times), one
+    at stride 2 (the pool and the first convolution of two stages), both for the stem of seven; the
+    pooling at the end is one sum."""
+    session, result = applied(programs, "resnet_infer", "spatial(axis=space)", space=2)
+    assert [asked.text for asked in result.steps[0].asked] == ["tile image dim=1 axis=space"]
+    assert counts(session) == {"collective_permute": 4 * 2 + 3 * 1 + 2, "all_reduce": 1}
+
+
 def test_multiquery_exchanges_heads_and_batch(programs: Path):
     """Two exchanges a layer and token; Megatron's two sums are scattered onto the batch and
     gathered again, because the residual stream follows the cache."""
@@ -298,6 +307,7 @@ def test_the_how_to_defines_a_tactic(programs: Path):
         ("moe_train_L2", {"batch": 2}, ["expert(axis=batch)", "batch(axis=batch)"]),
         ("gns_train", {"batch": 4}, ["edges(axis=batch)", "zero3(axis=batch)"]),
         ("it_decode_mq_L2", {"model": 2}, ["multiquery(axis=model)"]),
+        ("resnet_infer", {"space": 4}, ["spatial(axis=space)"]),
         ("llama_train_L2", {"model": 4}, ["megatron(axis=model)", "sequence(axis=model)"]),
         ("llama_train_L2", {"seq": 2}, ["context(axis=seq)", "embedding(axis=seq)"]),
     ],
