@@ -123,7 +123,7 @@ def element_type(dtype: np.dtype[np.generic] | type[np.generic]) -> Attribute:
 
     Raises `PartirError` for dtypes that StableHLO has no type for (strings, objects, …).
     """
-    if (found := _BY_DTYPE.get(np.dtype(dtype))) is not None:
+    if (found := _BY_DTYPE.get(np.dtype(dtype).newbyteorder("="))) is not None:
         return found
     raise PartirError(f"no StableHLO element type for NumPy dtype, got: {np.dtype(dtype)}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from typing import IO, Any, Self
 
 
@@ -32,8 +33,9 @@ class Reprinter:
     def close(self) -> None:
         if self._process is not None:
             for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
+                with suppress(BrokenPipeError):
+                    if pipe is not None:
+                        pipe.close()
             self._process.wait()
             self._process = None
 
@@ -58,7 +60,7 @@ class Reprinter:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            self._process = None
+            self.close()
             raise Rejected("jaxlib died")
         good, text = json.loads(answer)
         if not good:

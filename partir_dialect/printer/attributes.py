@@ -17,9 +17,9 @@ from ..dtypes import FLOAT_TYPES
 from ..raw import RawAttr
 from .dense import dense_text, element_texts, float_text
 
-_BARE = re.compile(r"[A-Za-z_][\w$.-]*\Z")
-_KEY = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$]+)*\Z")
-_ESCAPED = re.compile(r'[^\x20-\x7e]|["\\]')
+_BARE = re.compile(r"(?a)[A-Za-z_][\w$.-]*\Z")
+_KEY = re.compile(r"(?a)[A-Za-z_][\w$]*(?:\.[\w$]+)*\Z")
+_ESCAPED = re.compile(r'(?a)[^\x20-\x7e]|["\\]')
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ from ..dtypes import complex_part, integer_facts
 
 # pyright: reportPrivateUsage=false
 
-_ARGUMENT = re.compile(r"arg\d*\Z")
+_ARGUMENT = re.compile(r"(?a)arg\d*\Z")
 _RESULT_HINTS: dict[str, tuple[str, ...]] = {
     "chlo.top_k": ("values", "indices"),
     "stablehlo.batch_norm_grad": ("grad_operand", "grad_scale", "grad_offset"),
@@ -93,6 +93,8 @@ class ValueNames:
         return self.of.get(id(value), UNDEFINED)
 
     def _unique(self, hint: str) -> str:
+        if not hint.isascii():  # xDSL takes letters that MLIR does not
+            hint = "value"
         name, used = hint, self._used
         while name in used:
             name = f"{hint}_{self._conflict}"

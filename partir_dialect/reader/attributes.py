@@ -200,6 +200,7 @@ class AttributeReader(TypeReader):
         entries: dict[str, Attribute] = {}
 
         def entry() -> None:
+            self.skip()
             at = self.pos
             key = self.need(_KEY, "an attribute name")[0]
             if key.startswith('"'):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import ClassVar
 
@@ -30,7 +31,12 @@ def _foreign_dialect(module: str, name: str) -> Callable[[], Dialect]:
 
 
 def reading_context() -> Context:
-    """The context in which a module is read: all our dialects, and a few of xDSL's."""
+    """A context in which a module is read: all our dialects, and a few of xDSL's."""
+    return _base_context().clone()
+
+
+@cache
+def _base_context() -> Context:
     context = make_context(allow_unregistered=False)
     for module, name in _FOREIGN.items():
         context.register_dialect(module, _foreign_dialect(module, name))

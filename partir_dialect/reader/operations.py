@@ -323,6 +323,7 @@ class OperationReader(ValueReader):
         if self.peek("{"):
             draft.attributes = self.dictionary()
         self.expect(":", "before the types of an op")
+        self.skip()
         types_at = self.pos
         draft.operand_types, draft.result_types = self.signature()
         if len(draft.operand_types) != len(operands):
