@@ -49,7 +49,7 @@ from ..partir_dialect.sdy_attrs import PROPAGATION_DIRECTIONS
 from ..partir_dialect.sdy_checks import mesh_of
 from ..partir_dialect.stablehlo import ConstantOp
 from .inline import clone_op
-from .manual_region import manual_part
+from .manual_region import inline_manual, manual_part
 from .mhlo_sharding import elements_of, sharding_of_text
 
 SHARDING = "sdy.sharding"
@@ -376,6 +376,9 @@ class _Normaliser:
 
     def _check_manual(self, op: ManualComputationOp) -> None:
         assert self.mesh is not None
+        for each in reversed([each for region in op.regions for each in region.walk()]):
+            if isinstance(each, ManualComputationOp):
+                _inline_uncut(each)
         inner = [each for region in op.regions for each in region.walk()]
         for each in inner:
             if each.name in (MANUAL, *_COMMUNICATING):
@@ -540,6 +543,21 @@ def _replace(op: Operation, made: Operation) -> None:
     assert op.parent is not None
     op.parent.insert_op_before(made, op)
     op.results[0].replace_all_uses_with(made.results[0])
+    op.detach()
+    op.erase()
+
+
+def _inline_uncut(op: ManualComputationOp) -> None:
+    """A region inside a region that cuts nothing (as JAX writes for a device's number) is the same
+    ops: further axes are whole there already."""
+    manual = set(op.manual_axes.names)
+    for sharding in (*op.in_shardings.data, *op.out_shardings.data):
+        if any(axis.name in manual for dim in sharding.dims for axis in dim.axes):
+            return
+    assert op.parent is not None
+    results, _ = inline_manual(op, op.operands, op.parent, op)
+    for old, new in zip(op.results, results, strict=True):
+        old.replace_all_uses_with(new)
     op.detach()
     op.erase()
 

@@ -287,6 +287,31 @@ def test_a_manual_region_gets_what_its_border_says(argument: str, free: str) -> 
     assert result.spmd_text.count("stablehlo.all_reduce") == 1
 
 
+def test_a_region_inside_a_region() -> None:
+    """JAX writes the number of a device along a manual axis like this."""
+    text = (
+        MESH
+        + """func.func @main(%x: tensor<16x8xf32>) -> tensor<2xi32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"x", ?}, {?}]>]
+      out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%p: tensor<8x8xf32>) {
+    %1 = sdy.manual_computation() in_shardings=[] out_shardings=[<@mesh, []>] manual_axes={"y"} () {
+      %c = stablehlo.constant dense<4> : tensor<ui32>
+      %d = stablehlo.partition_id : tensor<ui32>
+      %e = stablehlo.divide %d, %c : tensor<ui32>
+      %f = stablehlo.convert %e : (tensor<ui32>) -> tensor<i32>
+      sdy.return %f : tensor<i32>
+    } : () -> tensor<i32>
+    %2 = stablehlo.reshape %1 : (tensor<i32>) -> tensor<1xi32>
+    sdy.return %2 : tensor<1xi32>
+  } : (tensor<16x8xf32>) -> tensor<2xi32>
+  return %0 : tensor<2xi32>
+}
+"""
+    )
+    result = sharded(text)
+    assert placements(result)["result/0"] == [["x"]]
+
+
 def test_a_manual_region_is_kept_when_there_are_tactics() -> None:
     groups = [[k, k + 4] for k in range(4)]
     text = MESH + MANUAL.format(A=on("[{}, {}]"), FREE="", GROUPS=groups)
