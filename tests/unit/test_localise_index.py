@@ -174,6 +174,9 @@ def test_scatter_of_types_and_uneven_tiles(case):
         check(case, scatter(8, element=element, op=op), {"a": 4}, [("o", 0)], None, i, None)
     wide = np.array([0, 127, 99, -1, -128, 3, 100, 50, 49]).reshape(9, 1)
     check(case, scatter(300, index="i8"), {"a": 2}, [("o", 0)], None, wide, None)
+    for index in ("i8", "ui8"):  # the mark "out of bounds", 300, is no number of eight bits
+        wide = np.array([0, 127, 99, 44, 45, 3, 100, 50, 49]).reshape(9, 1)
+        check(case, scatter(600, index=index), {"a": 2}, [("o", 0)], None, wide, None)
     far = np.array([0, 2**40, -(2**40), 299, 300, 2**32, 150, 149, 1]).reshape(9, 1)
     check(case, scatter(300, index="i64"), {"a": 4}, [("o", 0)], None, far, None)
 
