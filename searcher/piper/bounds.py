@@ -75,10 +75,10 @@ class _Steps:
     step_cost: Floats
 
     @classmethod
-    def of(cls, degree: Degree, steps: list[tuple[float, float, int]]) -> _Steps:
+    def of(cls, counts: Floats, steps: list[tuple[float, float, int]]) -> _Steps:
         saved = np.array([s for s, _, _ in steps])
         cost = np.array([c for _, c, _ in steps])
-        count = degree.count[:, [c for _, _, c in steps]]
+        count = counts[:, [c for _, _, c in steps]]
         shape = (len(count), len(steps) + 1)
         running_saved, running_cost = np.zeros(shape), np.zeros(shape)
         np.cumsum(count * saved, axis=1, out=running_saved[:, 1:])
@@ -100,7 +100,7 @@ class _Steps:
 
 @dataclass(frozen=True)
 class FineTable:
-    """The fine bounds of one degree, κ and number in flight."""
+    """The fine bounds of one degree, κ and number in flight, over rows of class counts."""
 
     cost: Floats
     size: Floats
@@ -110,26 +110,19 @@ class FineTable:
     by_cost: _Steps
 
     @classmethod
-    def of(cls, degree: Degree, kappa: float, in_flight: int) -> FineTable:
-        """The table: O(downsets · classes) time and bytes."""
-        ladder = Ladder.of(degree, kappa, in_flight)
+    def of(cls, degree: Degree, ladder: Ladder, in_flight: int, counts: Floats) -> FineTable:
+        """The table; each row of `counts` has so many nodes of each class of the degree."""
         lightest = [min(a * in_flight + b for _, _, a, b in key) for key in degree.classes]
         by_saving = sorted(ladder.leaving, key=lambda x: -x[0])
         by_cost = sorted(ladder.leaving, key=lambda x: x[1])
         return cls(
-            degree.sum(ladder.costs),
-            degree.sum(ladder.sizes),
-            degree.sum(lightest),
-            _Steps.of(degree, [(m.saved, m.cost, m.of_class) for m in ladder.moves]),
-            _Steps.of(degree, [(saved, 1.0, c) for saved, _, c in by_saving]),
-            _Steps.of(degree, [(1.0, cost, c) for _, cost, c in by_cost]),
+            counts @ np.array(ladder.costs),
+            counts @ np.array(ladder.sizes),
+            counts @ np.array(lightest),
+            _Steps.of(counts, [(m.saved, m.cost, m.of_class) for m in ladder.moves]),
+            _Steps.of(counts, [(saved, 1.0, c) for saved, _, c in by_saving]),
+            _Steps.of(counts, [(1.0, cost, c) for _, cost, c in by_cost]),
         )
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the table."""
-        steps = (self.greedy, self.by_saving, self.by_cost)
-        return sum(s.saved.nbytes + s.cost.nbytes for s in steps) + 3 * self.cost.nbytes
 
     def bounds(self, lower: Ints, upper: Ints, memory: float) -> tuple[Floats, Floats]:
         """Bounds from below and above on the least numerator of the stages lower -> upper."""
@@ -186,9 +179,8 @@ class CoarseTable:
         """Bytes when every row has been asked for."""
         return 16 * rows * (cuts + 1) * downsets
 
-    def make(self, row: int, degree: Degree, kappa: float, in_flight: int) -> None:
+    def make(self, row: int, degree: Degree, ladder: Ladder) -> None:
         """Fill a row."""
-        ladder = Ladder.of(degree, kappa, in_flight)
         costs, sizes = np.array(ladder.costs), np.array(ladder.sizes)
         done = 0
         for cut in range(self.cuts + 1):

@@ -6,6 +6,7 @@ so the planner works on pairs (D, D') with D inside D'.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +87,25 @@ def prefixes(graph: LayerGraph) -> list[int]:
     for node in graph.order():
         masks.append(masks[-1] | 1 << position[node])
     return masks
+
+
+def near(
+    graph: LayerGraph, masks: list[int], stages: Sequence[Collection[int]], count: int
+) -> list[int]:
+    """The `count` downsets nearest to those that the stages of a plan pass through.
+
+    Distance is the number of nodes that differ from the downset of the same size on a topological
+    order that runs through the plan's stages one after the other.
+    """
+    position = {node.id: i for i, node in enumerate(graph.nodes)}
+    stage_of = {node: n for n, stage in enumerate(stages) for node in stage}
+    order = sorted(graph.order(), key=lambda node: stage_of[node])
+    path = [0]
+    for node in order:
+        path.append(path[-1] | 1 << position[node])
+    distance = [(mask ^ path[mask.bit_count()]).bit_count() for mask in masks]
+    nearest = sorted(range(len(masks)), key=lambda i: distance[i])[: max(count, len(path))]
+    return [masks[i] for i in sorted(nearest)]
 
 
 def _neighbours(graph: LayerGraph) -> tuple[list[int], list[list[int]]]:

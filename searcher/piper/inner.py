@@ -7,18 +7,17 @@ always; where they cannot, `knapsack.solve` does, once for each question.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bounds import CoarseTable, FineTable
+from .bounds import CoarseTable, FineTable, Ladder
 from .downsets import Lattice
 from .knapsack import Choice, Solution, solve
 from .model import LayerOption, Problem
-from .pairs import Degree, PairCosts, same_sync
+from .pairs import Cutoff, Degree, list_stages, same_sync
 
 Floats = NDArray[np.float64]
 Ints = NDArray[Any]
@@ -27,7 +26,8 @@ Verdicts = NDArray[np.int8]
 NO, YES, UNSURE = 0, 1, 2
 _DENSE_BYTES = 256 * 2**20
 _COARSE_BYTES = 1024 * 2**20
-_CACHE_BYTES = 512 * 2**20
+_WORKSPACE = 128 * 2**20  # one block's arrays, states, one fine table
+_FINE_CHUNK = 4096
 _FINEST_CUTS = 8
 
 
@@ -35,8 +35,8 @@ _FINEST_CUTS = 8
 class Batch:
     """Possible stages of one tensor degree `ti`, an element of each array for each.
 
-    Downsets `lower` and `upper`, the pair's index in the lattice, the data degree's index and
-    the microbatches in flight.
+    Downsets `lower` and `upper`, the stage's index in the degree's list, the data degree's
+    index and the microbatches in flight.
     """
 
     ti: int
@@ -56,16 +56,16 @@ def stated_memory(problem: Problem, lattice: Lattice) -> int:
     """Bytes that the tables of the programme take at most, lattice included."""
     nodes, pairs = len(lattice.ids), lattice.pairs
     degrees, data = len(problem.tensor_degrees()), len(problem.data_degrees())
-    rows = degrees * len(_possible_flights(problem)) * _variants(problem)
+    flights = len(_possible_flights(problem))
+    kinds = flights * _variants(problem)
     # of a downset: membership (bits and floats), class counts and traffic of each degree, sums
-    downset = nodes * (9 + degrees * 24) + 8 * degrees * (6 + 3 * data)
-    dense = 16 * pairs * rows
-    if dense > _DENSE_BYTES:
-        cuts = _cuts(rows, lattice.size)
-        dense = CoarseTable.bytes_of(rows, cuts, lattice.size)
-    fine = min(_CACHE_BYTES, 48 * lattice.size * (nodes + 1) * rows)
-    least = 8 * pairs * degrees * (1 if _uniform_sync(problem) else 2)
-    return lattice.size * downset + 4 * pairs + least + 2 * dense + fine
+    downset = nodes * (9 + degrees * 24) + 8 * degrees * (6 + 3 * data) + 8 * flights
+    tables = 16 * pairs * kinds * degrees
+    if tables > _DENSE_BYTES:
+        cuts = _cuts(kinds * degrees, lattice.size)
+        tables = CoarseTable.bytes_of(kinds * degrees, cuts, lattice.size)
+    stage = 4 + 8 + 4 + (0 if _uniform_sync(problem) else 8)
+    return lattice.size * downset + pairs * (4 + stage * degrees) + 2 * tables + _WORKSPACE
 
 
 class Inner:
@@ -74,42 +74,54 @@ class Inner:
     Costs are times at d = 1 ("numerators"): compute, plus κ·w for the gradients, with
     κ = d · seconds per byte. Where the options of every node have the same w, κ·w is a constant
     of the stage and one table serves every data degree (variant 0), else each has its own.
+    With `within`, stages that only plans slower than that have may be left out.
     """
 
-    def __init__(self, problem: Problem, lattice: Lattice) -> None:
+    def __init__(self, problem: Problem, lattice: Lattice, within: float | None = None) -> None:
         self.problem = problem
         self.lattice = lattice
         self.data = np.array(problem.data_degrees(), np.int64)
         self._data: Floats = self.data.astype(np.float64)
         member = lattice.member.astype(np.float64)
         self.degrees = [Degree(t, problem, member) for t in problem.tensor_degrees()]
-        self.costs = PairCosts(problem, lattice, self.degrees)
+        self.work = _least_work(member, self.degrees)
         self.kappa = [
             np.array([d * problem.sync_seconds(int(d), g.t) for d in self.data])
             for g in self.degrees
         ]
+        self._flights = _possible_flights(problem)
+        cutoff = None if within is None else Cutoff(problem, self.work, within)
+        self.stages = [
+            list_stages(problem, lattice, degree, self._flights, cutoff) for degree in self.degrees
+        ]
         self.solved: dict[tuple[int, int, int, int, int], float] = {}
         self._solved_at: dict[tuple[int, int], list[tuple[int, int, int, float]]] = {}
-        self._fine: OrderedDict[tuple[int, int, int], FineTable] = OrderedDict()
-        self._fine_bytes = 0
-        self._flights = _possible_flights(problem)
+        self._ladders: dict[int, Ladder] = {}
         self._variants = _variants(problem)
-        rows = len(self.degrees) * self._variants * len(self._flights)
-        self.is_dense = 16 * lattice.pairs * rows <= _DENSE_BYTES
-        self._dense = _DenseTable(rows, lattice.pairs if self.is_dense else 0)
+        kinds = self._variants * len(self._flights)
+        rows = len(self.degrees) * kinds
+        listed = sum(len(stages.upper) for stages in self.stages)
+        self.is_dense = 16 * listed * kinds <= _DENSE_BYTES
+        self._dense = [
+            _DenseTable(rows, len(stages.upper) if self.is_dense else 0) for stages in self.stages
+        ]
         cuts = _cuts(rows, lattice.size)
         self._coarse = CoarseTable(0 if self.is_dense else rows, cuts, lattice.size)
 
-    def verdicts(self, limit: float, batch: Batch) -> Verdicts:
-        """Can the time of each stage be at most `limit`? NO, YES or UNSURE (ask `exact`)."""
+    def verdicts(self, limit: float, batch: Batch, *, quick: bool = False) -> Verdicts:
+        """Can the time of each stage be at most `limit`? NO, YES or UNSURE (ask `exact`).
+
+        `quick` leaves more of them unsure.
+        """
         bound = self.room(limit, batch)
         verdict = np.full(len(bound), NO, np.int8)
         if self.is_dense:
-            rows = self._dense_rows(batch)
-            low, high = self._dense.low[rows, batch.pair], self._dense.high[rows, batch.pair]
+            rows, table = self._dense_rows(batch), self._dense[batch.ti]
+            low, high = table.low[rows, batch.pair], table.high[rows, batch.pair]
             return self._judge(batch, low, high, bound, verdict)
-        fastest = self.degrees[batch.ti].fastest
-        hope = np.flatnonzero(fastest[batch.upper] - fastest[batch.lower] <= bound)
+        fastest, flight = self.degrees[batch.ti].fastest, self.stages[batch.ti].flight
+        hope = (fastest[batch.upper] - fastest[batch.lower] <= bound).nonzero()[0]
+        hope = hope[batch.in_flight[hope] <= flight[batch.pair[hope]]]
         if not hope.size:
             return verdict
         few, few_bound = batch.take(hope), bound[hope]
@@ -117,7 +129,7 @@ class Inner:
         low, high = self._coarse.bounds(rows, few.lower, few.upper, self.problem.memory)
         verdict[hope] = self._judge(few, low, high, few_bound, np.zeros_like(hope, np.int8))
         unsure = np.flatnonzero(verdict == UNSURE)
-        if unsure.size:
+        if unsure.size and not quick:
             few, few_bound = batch.take(unsure), bound[unsure]
             low, high = self._fine_bounds(few)
             verdict[unsure] = self._judge(few, low, high, few_bound, np.zeros_like(unsure, np.int8))
@@ -130,7 +142,7 @@ class Inner:
         if degree.same_weights:
             weights = degree.weights[batch.upper] - degree.weights[batch.lower]
             bound -= self.kappa[ti][batch.di] * weights
-        bound -= self.costs.least[ti][batch.pair]
+        bound -= self.stages[ti].least[batch.pair]
         bound += degree.fastest[batch.upper] - degree.fastest[batch.lower]
         return bound
 
@@ -138,7 +150,7 @@ class Inner:
         """The best known bound from below on the least numerators, as `exact` counts them."""
         if self.is_dense:
             rows = self._dense_rows(batch)
-            return self._dense.low[rows, batch.pair]
+            return self._dense[batch.ti].low[rows, batch.pair]
         low, _ = self._fine_bounds(batch)
         variant = self._variant(batch)
         for i in np.unique(batch.lower).tolist():
@@ -158,10 +170,10 @@ class Inner:
             self.solved[key] = value
             self._solved_at.setdefault((i, batch.ti), []).append((variant, j, y, value))
             if self.is_dense:
-                row = self._dense_rows(batch)[e]
-                extra = self.costs.extra[batch.ti]
-                self._dense.low[row, pair] = value
-                self._dense.high[row, pair] = value - (0.0 if extra is None else extra[pair])
+                row, table = self._dense_rows(batch)[e], self._dense[batch.ti]
+                extra = self.stages[batch.ti].extra
+                table.low[row, pair] = value
+                table.high[row, pair] = value - (0.0 if extra is None else extra[pair])
         return self.solved[key]
 
     def selection(self, i: int, ti: int, j: int, di: int, y: int) -> dict[int, str] | None:
@@ -229,7 +241,7 @@ class Inner:
     def _judge(
         self, batch: Batch, low: Floats, high: Floats, bound: Floats, verdict: Verdicts
     ) -> Verdicts:
-        extra = self.costs.extra[batch.ti]
+        extra = self.stages[batch.ti].extra
         verdict[low <= bound] = UNSURE
         verdict[(high if extra is None else high + extra[batch.pair]) <= bound] = YES
         return verdict
@@ -246,18 +258,17 @@ class Inner:
 
     def _dense_rows(self, batch: Batch) -> Ints:
         rows: Ints = self._row(batch.ti, self._variant(batch), batch.in_flight)
-        for row in _missing(rows, self._dense.made):
-            _, variant, y = self._of_row(row)
-            lower = np.repeat(np.arange(self.lattice.size), np.diff(self.lattice.start))
-            table = self._fine_table(batch.ti, variant, y)
-            self._dense.fill(row, *table.bounds(lower, self.lattice.above, self.problem.memory))
-        return self._dense.place[rows]
+        dense, stages = self._dense[batch.ti], self.stages[batch.ti]
+        for row in _missing(rows, dense.made):
+            lower = np.repeat(np.arange(self.lattice.size), np.diff(stages.start))
+            table = self._fine_table(row, self.degrees[batch.ti].count)
+            dense.fill(row, *table.bounds(lower, stages.upper, self.problem.memory))
+        return dense.place[rows]
 
     def _coarse_rows(self, batch: Batch) -> Ints:
         rows: Ints = self._row(batch.ti, self._variant(batch), batch.in_flight)
         for row in _missing(rows, self._coarse.made):
-            ti, variant, y = self._of_row(row)
-            self._coarse.make(row, self.degrees[ti], self._kappa(ti, variant), y)
+            self._coarse.make(row, self.degrees[self._of_row(row)[0]], self._ladder(row))
         return rows
 
     def _of_row(self, row: int) -> tuple[int, int, int]:
@@ -265,45 +276,45 @@ class Inner:
         ti, variant = divmod(rest, self._variants)
         return ti, variant, int(self._flights[column])
 
-    def _kappa(self, ti: int, variant: int) -> float:
-        return 0.0 if self.degrees[ti].same_weights else float(self.kappa[ti][variant])
+    def _ladder(self, row: int) -> Ladder:
+        if row not in self._ladders:
+            ti, variant, y = self._of_row(row)
+            same = self.degrees[ti].same_weights
+            kappa = 0.0 if same else float(self.kappa[ti][variant])
+            self._ladders[row] = Ladder.of(self.degrees[ti], kappa, y)
+        return self._ladders[row]
+
+    def _fine_table(self, row: int, counts: Floats) -> FineTable:
+        ti, _, y = self._of_row(row)
+        return FineTable.of(self.degrees[ti], self._ladder(row), y, counts)
 
     def _fine_bounds(self, batch: Batch) -> tuple[Floats, Floats]:
-        """Fine bounds, a table for each variant and number in flight."""
+        """Fine bounds of single stages, in groups of one variant and number in flight."""
         rows: Ints = self._row(batch.ti, self._variant(batch), batch.in_flight)
         low, high = np.empty(len(rows)), np.empty(len(rows))
         order = np.argsort(rows, kind="stable")
         kinds, starts = np.unique(rows[order], return_index=True)
-        for row, chosen in zip(kinds.tolist(), np.split(order, starts[1:]), strict=True):
-            ti, variant, y = self._of_row(row)
-            lower, upper = batch.lower[chosen], batch.upper[chosen]
-            table = self._fine_table(ti, variant, y)
-            low[chosen], high[chosen] = table.bounds(lower, upper, self.problem.memory)
+        count = self.degrees[batch.ti].count
+        for row, same in zip(kinds.tolist(), np.split(order, starts[1:]), strict=True):
+            for chosen in np.array_split(same, -(-len(same) // _FINE_CHUNK)):
+                stages = np.zeros((len(chosen) + 1, count.shape[1]))
+                stages[1:] = count[batch.upper[chosen]] - count[batch.lower[chosen]]
+                table = self._fine_table(row, stages)
+                upper = np.arange(1, len(chosen) + 1)
+                bounds = table.bounds(np.zeros_like(upper), upper, self.problem.memory)
+                low[chosen], high[chosen] = bounds
         return low, high
-
-    def _fine_table(self, ti: int, variant: int, y: int) -> FineTable:
-        key = (ti, variant, y)
-        table = self._fine.get(key)
-        if table is not None:
-            self._fine.move_to_end(key)
-            return table
-        table = FineTable.of(self.degrees[ti], self._kappa(ti, variant), y)
-        self._fine[key] = table
-        self._fine_bytes += table.nbytes
-        while self._fine_bytes > _CACHE_BYTES and len(self._fine) > 1:
-            self._fine_bytes -= self._fine.popitem(last=False)[1].nbytes
-        return table
 
 
 class _DenseTable:
-    """Bounds on all pairs, a row for each degree, variant and number in flight asked for."""
+    """Bounds on all listed stages, a row for each variant and number in flight asked for."""
 
-    def __init__(self, rows: int, pairs: int) -> None:
+    def __init__(self, rows: int, stages: int) -> None:
         self.made = np.zeros(rows, np.bool_)
         self.place = np.zeros(rows, np.int32)
         self.used = 0
-        self.low: Floats = np.empty((4, pairs))
-        self.high: Floats = np.empty((4, pairs))
+        self.low: Floats = np.empty((4, stages))
+        self.high: Floats = np.empty((4, stages))
 
     def fill(self, row: int, low: Floats, high: Floats) -> None:
         """Give a row its bounds."""
@@ -319,6 +330,18 @@ def _missing(rows: Ints, made: NDArray[np.bool_]) -> list[int]:
     """The rows asked for that are not yet made."""
     absent = ~made[rows]
     return np.unique(rows[absent]).tolist() if absent.any() else []
+
+
+def _least_work(member: Floats, degrees: list[Degree]) -> Floats:
+    """For every downset the least device-time of its nodes; infinite if one has no option."""
+    per_node = np.full(member.shape[1], np.inf)
+    for degree in degrees:
+        for v, options in enumerate(degree.options):
+            times = [degree.t * option.time for option in options]
+            per_node[v] = min([per_node[v], *times])
+    impossible = ~np.isfinite(per_node)
+    work = member @ np.where(impossible, 0.0, per_node)
+    return np.where(member @ impossible > 0, np.inf, work)
 
 
 def _possible_flights(problem: Problem) -> Ints:

@@ -134,7 +134,7 @@ class IterationSearch:
         lower = 0
         while labels.columns[row, 2] >= 0:
             _, _, parent, upper, ti, di, y = (int(x) for x in labels.columns[row])
-            pair = self.outer.pair(lower, upper)
+            pair = self.inner.stages[ti].place(lower, upper)
             one = Batch(ti, *(np.array([x]) for x in (lower, upper, pair, di, y)))
             known = self.inner.least(one)[0]
             value = self.inner.exact(one, 0)
@@ -164,15 +164,15 @@ class IterationSearch:
     def _extend(
         self, i: int, ti: int, steady: float, budget: float, labels: _Labels, found: _Found
     ) -> None:
-        lattice, n = self.outer.lattice, self.problem.microbatches
-        start, end = int(lattice.start[i]), int(lattice.start[i + 1])
-        above = lattice.above[start:end]
+        stages, n = self.inner.stages[ti], self.problem.microbatches
+        start, end = int(stages.start[i]), int(stages.start[i + 1])
+        above = stages.upper[start:end]
         counts = np.array(labels.count)[above]
         which = np.repeat(np.arange(len(above)), counts)
         offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         state = np.array(labels.first)[above][which] + offset
         pair, above = which + start, above[which]
-        t, least = self.outer.tensor[ti], self.inner.costs.least[ti][pair]
+        t, least = self.outer.tensor[ti], stages.least[pair]
         fast_sum = self.inner.degrees[ti].fastest
         fastest = fast_sum[above] - fast_sum[i]
         di = np.zeros(len(state), np.int64)

@@ -11,7 +11,6 @@ are worked on together, in blocks, from the output end to the input.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +20,11 @@ from numpy.typing import NDArray
 from .downsets import Lattice
 from .inner import NO, UNSURE, YES, Batch, Inner
 from .model import PlanStage, Problem
+from .pairs import blocks
 
 Ints = NDArray[Any]
 _INTEGER = np.int32
 _FAR = 2**30
-_BLOCK_PAIRS = 2**17
 _DEVICES, _REPLICAS, _PARENT, _UPPER, _TI, _DI, _FLIGHT = range(7)
 
 
@@ -118,36 +117,20 @@ class _Block:
 class Outer:
     """Threshold checks on one lattice of a problem, all with the same inner tables."""
 
-    def __init__(self, problem: Problem, lattice: Lattice) -> None:
+    def __init__(self, problem: Problem, lattice: Lattice, within: float | None = None) -> None:
         self.problem = problem
         self.lattice = lattice
-        self.inner = Inner(problem, lattice)
+        self.inner = Inner(problem, lattice, within)
         self.checks = 0
         self.data = self.inner.data
+        self.work = self.inner.work
         self.tensor = [degree.t for degree in self.inner.degrees]
         next_index = np.searchsorted(self.data, np.arange(problem.devices + 3))
         self._next_index = next_index.astype(_INTEGER)  # of the least degree >= the argument
         padded = np.append(self.data, problem.devices + 1)  # more than any plan has
         self._degree = padded.astype(_INTEGER)
         self._next_degree = padded[next_index].astype(_INTEGER)
-        self.work = self._least_work()
-        self._blocks = list(_blocks(lattice))
-
-    def _least_work(self) -> NDArray[np.float64]:
-        """For every downset the least device-time of its nodes; infinite if one has no option."""
-        per_node = np.full(len(self.lattice.ids), np.inf)
-        for degree in self.inner.degrees:
-            for v, options in enumerate(degree.options):
-                times = [degree.t * option.time for option in options]
-                per_node[v] = min([per_node[v], *times])
-        impossible = ~np.isfinite(per_node)
-        work = self.lattice.member @ np.where(impossible, 0.0, per_node)
-        return np.where(self.lattice.member @ impossible, np.inf, work)
-
-    def pair(self, lower: int, upper: int) -> int:
-        """The index of a nested pair of downsets."""
-        start, end = self.lattice.start[lower], self.lattice.start[lower + 1]
-        return int(start + np.searchsorted(self.lattice.above[start:end], upper))
+        self._blocks = list(blocks(lattice))
 
     def lower_bound(self) -> float:
         """A time per sample that no plan can beat: all devices busy with the least work."""
@@ -192,24 +175,24 @@ class Outer:
 
     def _fill(self, limit: float, block: _Block, states: _States) -> None:
         """Find the Pareto sets of a block's downsets from those of the downsets above them."""
-        start, end = int(self.lattice.start[block.first]), int(self.lattice.start[block.end])
-        counts = np.diff(self.lattice.start[block.first : block.end + 1])
-        above = self.lattice.above[start:end]
-        room = np.repeat(block.most, counts) - states.least[above]
-        alive = np.flatnonzero(room >= 1)
-        lower = np.repeat(np.arange(block.first, block.end, dtype=_INTEGER), counts)[alive]
-        above, room, pair = above[alive], room[alive], alive + start
-        top = float(len(self._next_degree) - 1)
+        top = len(self._next_degree) - 1
         for ti, t in enumerate(self.tensor):
-            replicas = self.inner.costs.least[ti][pair] * ((1 - 1e-12) / limit)
+            stages = self.inner.stages[ti]
+            start, end = int(stages.start[block.first]), int(stages.start[block.end])
+            upper = stages.upper[start:end]
+            counts = np.diff(stages.start[block.first : block.end + 1])
+            replicas = stages.least[start:end] * ((1 - 1e-12) / limit)
             np.minimum(replicas, top, out=replicas)
             needed = np.ceil(replicas, out=replicas).astype(_INTEGER)
-            needed[needed == 0] = 1
-            chosen = np.flatnonzero(self._next_degree[needed] * t <= room)
+            np.maximum(needed, 1, out=needed)
+            total = self._next_degree[needed] * t
+            total += states.least[upper]
+            chosen = np.flatnonzero(total <= np.repeat(block.most, counts))
             if chosen.size:
-                di = self._next_index[needed[chosen]]
+                lower = np.repeat(np.arange(block.first, block.end, dtype=_INTEGER), counts)
+                pair = chosen + start
                 self._extend(
-                    limit, ti, lower[chosen], above[chosen], pair[chosen], di, block, states
+                    limit, ti, lower[chosen], upper[chosen], pair, needed[chosen], block, states
                 )
 
     def _extend(
@@ -219,18 +202,20 @@ class Outer:
         lower: Ints,
         above: Ints,
         pair: Ints,
-        di: Ints,
+        needed: Ints,
         block: _Block,
         states: _States,
     ) -> None:
-        """Try every state of each of `above` with data degree `di` and, where that fails, more."""
+        """Try every state of each of `above` with `needed` replicas and, where that fails, more."""
         counts = states.count[above]
         state = states.first[above]
         if int(counts.max()) > 1:
             which = np.repeat(np.arange(len(above)), counts)
             offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
             state = state[which] + offset
-            lower, above, pair, di = lower[which], above[which], pair[which], di[which]
+            lower, above, pair, needed = lower[which], above[which], pair[which], needed[which]
+        needed = self._with_memory(needed, states.columns[state, _REPLICAS], ti, pair)
+        di = self._next_index[needed]
         spare = self.problem.microbatches - (lower > 0)
         while state.size:
             d = self._degree[di]
@@ -252,6 +237,15 @@ class Outer:
             again = np.flatnonzero(verdict == NO)
             lower, above, pair, state = lower[again], above[again], pair[again], state[again]
             di, spare = di[again] + 1, spare[again]
+
+    def _with_memory(self, needed: Ints, replicas: Ints, ti: int, pair: Ints) -> Ints:
+        """At least so many replicas that the microbatches in flight fit: s/d <= most - 1."""
+        if self.problem.schedule == "gpipe":
+            return needed
+        others = np.maximum(self.inner.stages[ti].flight[pair] - 1, 1)
+        return np.maximum(
+            needed, np.minimum((replicas + others - 1) // others, len(self._next_index) - 1)
+        )
 
     def _decide(
         self,
@@ -294,18 +288,6 @@ class Outer:
             stages.append(PlanStage(tuple(chosen), d, self.tensor[ti], chosen))
             lower, row = upper, parent
         return stages
-
-
-def _blocks(lattice: Lattice) -> Iterator[tuple[int, int]]:
-    """Ranges of downsets of one size with not too many pairs, from the largest downsets down."""
-    sizes: NDArray[np.int64] = lattice.member.sum(axis=1)
-    end = lattice.size - 1
-    while end > 0:
-        same = int(np.searchsorted(sizes, int(sizes[end - 1])))
-        few = int(np.searchsorted(lattice.start, int(lattice.start[end]) - _BLOCK_PAIRS))
-        first = min(end - 1, max(same, few))
-        yield first, end
-        end = first
 
 
 def _extensions(lower: Ints, columns: tuple[Ints, ...], chosen: Ints) -> Extensions:

@@ -6,6 +6,10 @@ from D past D' touches neither the stage nor its border, so it is taken out pair
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +17,8 @@ from .downsets import Lattice
 from .model import LayerNode, LayerOption, Problem
 
 Floats = NDArray[np.float64]
+Ints = NDArray[Any]
+_BLOCK_PAIRS = 2**17
 
 
 class Degree:
@@ -88,33 +94,142 @@ def _key(options: tuple[LayerOption, ...]) -> tuple[tuple[float, ...], ...]:
     return tuple((o.time, o.parameters, o.memory_a, o.memory_b) for o in options)
 
 
-class PairCosts:
-    """For each degree and nested pair a lower bound of the stage's time at d = 1.
+@dataclass(frozen=True)
+class StageList:
+    """The possible stages of one degree: nested pairs of downsets that may be of use.
 
-    `least[ti][pair]`: fastest options plus border traffic, without gradient sync; infinite where
-    a node lacks the degree. `extra[ti]`: how much more traffic other options can cause, None when
-    the options of every node cause the same.
+    Those whose lower downset is i are at `start[i] : start[i + 1]`, by rising `upper`. `least`
+    bounds the stage's time at d = 1 from below: fastest options and border traffic, without
+    gradient sync; `extra` is how much more traffic other options can cause (None: none anywhere).
+    `flight` is the largest possible number of microbatches in flight that fits into memory.
     """
 
-    def __init__(self, problem: Problem, lattice: Lattice, degrees: list[Degree]) -> None:
-        self.least: list[Floats] = []
-        self.extra: list[Floats | None] = []
-        for degree in degrees:
-            low = _Traffic(problem, lattice, degree, min)
-            high = None if degree.same_sync else _Traffic(problem, lattice, degree, max)
-            least = np.empty(lattice.pairs)
-            extra = None if high is None else np.empty(lattice.pairs)
-            for i in range(lattice.size):
-                row = slice(int(lattice.start[i]), int(lattice.start[i + 1]))
-                above = lattice.above[row]
-                traffic = low.row(i, above)
-                if high is not None and extra is not None:
-                    extra[row] = high.row(i, above) - traffic
-                least[row] = degree.fastest[above] - degree.fastest[i] + traffic
-                if degree.lacking[-1]:
-                    least[row][degree.lacking[above] != degree.lacking[i]] = np.inf
-            self.least.append(least)
-            self.extra.append(extra)
+    start: NDArray[np.int64]
+    upper: NDArray[np.int32]
+    least: Floats
+    flight: NDArray[np.int32]
+    extra: Floats | None
+
+    def place(self, lower: int, upper: int) -> int:
+        """The index of one stage in the list."""
+        first, end = int(self.start[lower]), int(self.start[lower + 1])
+        return first + int(np.searchsorted(self.upper[first:end], upper))
+
+
+class Cutoff:
+    """Which stages no plan within a time per sample can have, by device counts alone."""
+
+    def __init__(self, problem: Problem, work: Floats, limit: float) -> None:
+        self.devices = problem.devices
+        self.limit = limit
+        data = np.array([*problem.data_degrees(), problem.devices + 1])
+        self.degree = data[np.searchsorted(data[:-1], np.arange(problem.devices + 3))]
+        self.before = np.ceil(work / limit * (1 - 1e-9))
+        self.after = np.ceil((work[-1] - work) / limit * (1 - 1e-9))
+
+    def possible(self, t: int, lower: Ints, upper: Ints, least: Floats) -> NDArray[np.bool_]:
+        """Whether the stage's devices and those that the rest needs are enough in sum."""
+        replicas = np.minimum(least * ((1 - 1e-12) / self.limit), self.devices + 2)
+        own = t * self.degree[np.maximum(np.ceil(replicas), 1).astype(np.int64)]
+        return own + self.before[lower] + self.after[upper] <= self.devices
+
+
+def list_stages(
+    problem: Problem, lattice: Lattice, degree: Degree, flights: Ints, cutoff: Cutoff | None
+) -> StageList:
+    """All stages of a degree that fit into memory, lack no option and pass the cut-off."""
+    low = _Traffic(problem, lattice, degree, min)
+    high = None if degree.same_sync else _Traffic(problem, lattice, degree, max)
+    light = _Lightest(problem, degree, flights)
+    kept: list[tuple[Ints, Floats, Ints, Floats]] = []
+    start = np.zeros(lattice.size + 1, np.int64)
+    for first, end in blocks(lattice):
+        lower, upper = _candidates(lattice, degree, light, cutoff, first, end)
+        traffic = low.of(lower, upper)
+        least = degree.fastest[upper] - degree.fastest[lower] + traffic
+        if cutoff is not None:
+            use = cutoff.possible(degree.t, lower, upper, least)
+            lower, upper, least, traffic = lower[use], upper[use], least[use], traffic[use]
+        extra = np.zeros(0) if high is None else high.of(lower, upper) - traffic
+        kept.append((upper, least, light.most(lower, upper), extra))
+        start[first + 1 : end + 1] = np.bincount(lower - first, minlength=end - first)
+    kept.reverse()
+    upper, least, flight, extra = (np.concatenate(part) for part in zip(*kept, strict=True))
+    return StageList(np.cumsum(start), upper, least, flight, None if high is None else extra)
+
+
+def _candidates(
+    lattice: Lattice,
+    degree: Degree,
+    light: _Lightest,
+    cutoff: Cutoff | None,
+    first: int,
+    end: int,
+) -> tuple[Ints, Ints]:
+    """Stages of a block of lower downsets that pass the tests that need no traffic."""
+    upper = lattice.above[int(lattice.start[first]) : int(lattice.start[end])]
+    lower = np.repeat(np.arange(first, end), np.diff(lattice.start[first : end + 1]))
+    chosen = light.possible(lower, upper).nonzero()[0]
+    lower, upper = lower[chosen], upper[chosen]
+    use = degree.lacking[upper] == degree.lacking[lower]
+    if cutoff is not None:
+        least = degree.fastest[upper] - degree.fastest[lower]
+        use &= cutoff.possible(degree.t, lower, upper, least)
+    return lower[use], upper[use]
+
+
+class _Lightest:
+    """The least memory of stages, for every possible number of microbatches in flight."""
+
+    def __init__(self, problem: Problem, degree: Degree, flights: Ints) -> None:
+        self.memory = problem.memory
+        self.flights = np.append(0, flights).astype(np.int32)
+        self.downsets = len(degree.fastest)
+        table = np.empty((len(flights), len(degree.classes)))
+        for c, key in enumerate(degree.classes):
+            each = [a * flights.astype(np.float64) + b for _, _, a, b in key]
+            table[:, c] = np.min(each, axis=0)
+        self.sizes: Floats = (table @ degree.count.T).ravel()
+        # microbatches in flight in any stage that is not the last, at least
+        self.others = 1 if problem.schedule == "1f1b" else 0
+
+    def possible(self, lower: Ints, upper: Ints) -> NDArray[np.bool_]:
+        """Whether each stage fits with the fewest microbatches in flight that it can have."""
+        once, more = (
+            self.sizes[n * self.downsets : (n + 1) * self.downsets] for n in (0, self.others)
+        )
+        fits = more[upper] - more[lower] <= self.memory
+        last = np.flatnonzero(upper == self.downsets - 1)
+        fits[last] = once[-1] - once[lower[last]] <= self.memory
+        return fits
+
+    def most(self, lower: Ints, upper: Ints) -> NDArray[np.int32]:
+        """The largest number in flight with which each stage fits, 0 if none."""
+        low = np.zeros(len(lower), np.int64)  # fits
+        high = np.full(len(lower), len(self.flights))  # does not fit
+        for _ in range(len(self.flights).bit_length()):
+            middle = (low + high) >> 1
+            at = np.maximum(middle - 1, 0) * self.downsets
+            fits = self.sizes[at + upper] - self.sizes[at + lower] <= self.memory
+            fits &= middle > low
+            low = np.where(fits, middle, low)
+            high = np.where(fits | (middle == low), high, middle)
+        return self.flights[low]
+
+
+def blocks(lattice: Lattice) -> Iterator[tuple[int, int]]:
+    """Ranges of downsets of one size with not too many pairs, from the largest downsets down.
+
+    The full downset, which is in no other, is left out.
+    """
+    sizes: NDArray[np.int64] = lattice.member.sum(axis=1)
+    end = lattice.size - 1
+    while end > 0:
+        same = int(np.searchsorted(sizes, int(sizes[end - 1])))
+        few = int(np.searchsorted(lattice.start, int(lattice.start[end]) - _BLOCK_PAIRS))
+        first = min(end - 1, max(same, few))
+        yield first, end
+        end = first
 
 
 class _Traffic:
@@ -146,10 +261,16 @@ class _Traffic:
         stacked = np.array([leaves[u] for u in self.border], np.bool_)
         self.leaves = stacked.reshape(len(self.border), lattice.size)
 
-    def row(self, i: int, above: NDArray[np.int32]) -> Floats:
-        """Traffic in and out of the stages from downset i to each of `above`."""
-        total = self.out[above]
-        total += self.into[i]
-        for b in np.flatnonzero(self.leaves[:, i]):
-            total -= self.past[self.border[int(b)]][above]
+    def of(self, lower: Ints, upper: Ints) -> Floats:
+        """Traffic in and out of stages, those of one lower downset next to each other."""
+        total = self.out[upper]
+        total += self.into[lower]
+        if not len(total):
+            return total
+        downsets, starts = np.unique(lower, return_index=True)
+        ends = np.append(starts[1:], len(lower))
+        for i, first, end in zip(downsets.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            row, above = total[first:end], upper[first:end]
+            for b in np.flatnonzero(self.leaves[:, i]).tolist():
+                row -= self.past[self.border[b]][above]
         return np.maximum(total, 0.0, out=total)

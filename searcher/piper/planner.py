@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .downsets import Lattice, all_downsets, make_lattice, prefixes
+from .downsets import Lattice, all_downsets, make_lattice, near, prefixes
 from .evaluate import evaluate
 from .inner import stated_memory
 from .iteration import IterationSearch
@@ -19,14 +19,18 @@ from .model import Fault, LayerGraph, LayerGraphError, Plan, PlanOptions, PlanSt
 from .outer import Outer, strictly_below
 from .validate import check_graph
 
-_CHAIN_FIRST = 100_000  # pairs from which the search begins on a single chain of downsets
+_LARGE = 100_000  # nested pairs from which the search begins on few downsets
+_NEAR = 1000  # downsets near the best plan so far
+_ROUNDS = 4
 _FINE = 1e-4
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class _Best:
+class Candidate:
+    """A plan and its time per sample."""
+
     stages: tuple[PlanStage, ...]
     time: float
 
@@ -58,18 +62,17 @@ def plan_problem(
         masks = all_downsets(graph, options.memory_limit)
     lattice = make_lattice(graph, masks, options.memory_limit)
     stated = _state_memory(problem, lattice, options.memory_limit, say)
-    best: _Best | None = None
-    if whole and lattice.pairs > _CHAIN_FIRST:
-        chain = make_lattice(graph, prefixes(graph), options.memory_limit)
-        best = search_throughput(Outer(problem, chain), None, say)
-    outer = Outer(problem, lattice)
-    if options.objective == "throughput":
-        best = search_throughput(outer, best, say)
-    elif best is None:
-        best = _attempt(outer, outer.upper_bound(), say)
-    stages = best.stages if best else ()
-    if stages and options.objective == "iteration":
-        stages = IterationSearch(outer).run(stages).stages
+    best: Candidate | None = None
+    if whole and lattice.pairs > _LARGE:
+        best = _nearby(problem, masks, say)
+    if options.objective == "iteration":
+        outer = Outer(problem, lattice)
+        best = best or attempt(outer, outer.upper_bound(), say)
+        stages = IterationSearch(outer).run(best.stages).stages if best else ()
+    else:
+        outer = Outer(problem, lattice, best.time if best else None)
+        best = _widened(outer, masks, best, say) if best else search_throughput(outer, None, say)
+        stages = best.stages if best else ()
     counts = {
         "downsets": float(lattice.size),
         "pairs": float(lattice.pairs),
@@ -118,41 +121,77 @@ def finished(
     )
 
 
-def search_throughput(outer: Outer, best: _Best | None, say: Progress) -> _Best | None:
-    """The plan of least time per sample on the outer programme's lattice, or `best` if better."""
-    low = outer.lower_bound()
-    if not math.isfinite(low):
-        return best
-    if best is None:
-        best = _attempt(outer, outer.upper_bound(), say)
-        if best is None:
-            return None
-    limit = strictly_below(best.time) if best.time < 2 * low else _middle(low, best.time)
-    while best.time > low:
-        found = _attempt(outer, limit, say)
+def _nearby(problem: Problem, masks: list[int], say: Progress) -> Candidate | None:
+    """A good plan of a large graph: the best along one topological order, then around it."""
+    graph = problem.graph
+    chain = make_lattice(graph, prefixes(graph), math.inf)
+    best = search_throughput(Outer(problem, chain), None, say)
+    return _around(problem, masks, best, say) if best else None
+
+
+def _widened(outer: Outer, masks: list[int], best: Candidate, say: Progress) -> Candidate | None:
+    """The best plan on all downsets, from a good one: each better one is first improved nearby."""
+    for _ in range(_ROUNDS):
+        found = attempt(outer, strictly_below(best.time), say)
         if found is None:
-            if limit >= strictly_below(best.time):
-                return best
-            low = limit
-        else:
-            best = found
-        close = best.time - low <= _FINE * best.time
-        limit = strictly_below(best.time) if close else _middle(low, best.time)
+            return best
+        best = _around(outer.problem, masks, found, say)
+    return search_throughput(outer, best, say)
+
+
+def _around(problem: Problem, masks: list[int], best: Candidate, say: Progress) -> Candidate:
+    """The best plan on the downsets near those of a plan, again while that helps."""
+    for _ in range(_ROUNDS):
+        before = best.time
+        nearest = near(problem.graph, masks, [stage.nodes for stage in best.stages], _NEAR)
+        outer = Outer(problem, make_lattice(problem.graph, nearest, math.inf), before)
+        best = search_throughput(outer, best, say) or best
+        if best.time > before * (1 - _FINE):
+            break
     return best
 
 
-def _middle(low: float, high: float) -> float:
+def search_throughput(outer: Outer, best: Candidate | None, say: Progress) -> Candidate | None:
+    """The plan of least time per sample on the outer programme's lattice, or `best` if better.
+
+    A plan that is given is expected to be near the optimum: anything better is asked for first.
+    """
+    low = outer.lower_bound()
+    if not math.isfinite(low):
+        return best
+    given = best is not None
+    best = best or attempt(outer, outer.upper_bound(), say)
+    if best is None:
+        return None
+    limit = strictly_below(best.time) if given else _next_limit(low, best.time)
+    while best.time > low:
+        found = attempt(outer, limit, say)
+        if found is not None:
+            best = found
+        elif limit >= strictly_below(best.time):
+            return best
+        else:
+            low = limit
+        limit = _next_limit(low, best.time)
+    return best
+
+
+def _next_limit(low: float, high: float) -> float:
+    """What to ask for next when the optimum is in (low, high]."""
+    if high - low <= _FINE * high:
+        return strictly_below(high)
     return math.sqrt(low * high) if low > 0 and high > 2 * low else (low + high) / 2
 
 
-def _attempt(outer: Outer, limit: float, say: Progress) -> _Best | None:
+def attempt(outer: Outer, limit: float, say: Progress) -> Candidate | None:
+    """A plan within `limit` per sample, if the lattice has one."""
     stages = outer.check(limit)
     if stages is None:
         say(f"no plan within {limit:.9g} per sample")
         return None
     found = evaluate(outer.problem, stages).time_per_sample
     say(f"a plan with {found:.9g} per sample")
-    return _Best(tuple(stages), found)
+    return Candidate(tuple(stages), found)
 
 
 def _silent(_: str) -> None:
