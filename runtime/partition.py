@@ -37,6 +37,7 @@ from ..passes.import_shardings import (
 from ..passes.loops import loops
 from ..passes.lower_to_spmd import Lowered, lower_to_spmd
 from ..passes.nest_state import store
+from ..passes.prepare import prepare
 from ..passes.sharding_forms import ShardingError, choose_mesh, has_shardings
 from ..passes.to_sdy import axis_references, join_axes, to_sdy
 from ..passes.to_stablehlo import to_stablehlo
@@ -96,23 +97,28 @@ def prepare_program(
     with clock.phase("read"):
         module = program.module()
     with clock.phase("prepare"), located(program):
-        if has_shardings(module):
+        if any(word in program.text for word in _SHARDED):
             return _with_shardings(module, mesh, own)
-        own_mesh = mesh or choose_mesh(module, None)
-        notes = prepare_shardings(module, own_mesh, keep=False)
+        prepare(module)
         graph, source = build(module)
         roles = find_roles(graph, donations(source.function))
         pair(graph, dict(roles.pairs))
-    return Prepared(source, graph, roles, own_mesh, False, tuple(notes))
+    return Prepared(source, graph, roles, mesh)
+
+
+_SHARDED = ("sdy.", "mhlo.sharding")
+"""What a text without any sharding, mesh or manual computation has nowhere."""
 
 
 def _with_shardings(module: ModuleOp, mesh: Mesh | None, own: bool) -> Prepared:
+    sharded = has_shardings(module)
+    own = own and sharded
     if own or mesh is None:
         mesh = choose_mesh(module, mesh)
     if own and mesh is None:
         raise MeshError("which mesh? neither --mesh nor the program names one")
     notes = prepare_shardings(module, mesh, keep=own)
-    if not own and mesh is not None:
+    if sharded and not own and mesh is not None:
         notes.append("the program's own shardings are left out, since there are tactics")
     graph, source = build_given(module, mesh, notes) if own and mesh is not None else build(module)
     roles = find_roles(graph, donations(source.function))
