@@ -87,6 +87,11 @@ ATTRIBUTES: dict[str, Callable[[Operation, Shape], None]] = {
 # --- rewrites of special factors ----------------------------------------------------------------
 
 
+def _is_wide(element: Attribute) -> bool:
+    """Whether positions can be counted in the type."""
+    return isinstance(element, IntegerType) and cast("IntegerType", element).width.data >= 32
+
+
 def _iota(op: Operation, context: Context, emit: Emitter) -> None:
     """Positions within the tile plus the position of the tile; counted in integers, since a float
     of few bits cannot add positions."""
@@ -96,8 +101,7 @@ def _iota(op: Operation, context: Context, emit: Emitter) -> None:
     ((_, dim),) = context.shape.where_out[context.factor]
     shape = type_.get_shape()
     element: Attribute = type_.element_type
-    wide = isinstance(element, IntegerType) and cast("IntegerType", element).width.data >= 32
-    counter = cast("Attribute", element if wide else i32)
+    counter: Attribute = element if _is_wide(element) else i32
     local = emit.iota(TensorType(counter, shape), dim)
     index = context.index(emit)
     offset = emit.convert(emit.multiply(index, emit.integer(shape[dim])), counter)

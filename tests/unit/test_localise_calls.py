@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from partir.partir_dialect.printer import print_module
 from partir.partir_dialect.rules import register_custom_call
 from partir.partir_dialect.rules.custom import unregister_custom_call
 
@@ -47,6 +48,7 @@ def test_a_factorisation_of_a_batch_drops_its_global_sharding_rule(case, axis):
     c.step(("x", 0, "a"))
     assert c.counts() == {}
     c.verify()
+    assert "sharding_rule" not in print_module(c.source.module)
     c = case(QR, a=2)
     c.step(("x", 1, "a"))
     assert c.counts() == {"all_gather": 1}
