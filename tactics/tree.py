@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from lark import Token, Tree
@@ -15,6 +16,10 @@ from .words import KEYWORDS
 
 Parsed = Any
 """A tree or a token of Lark's, which has no types worth the name."""
+
+MAX_NESTING = 40
+MAX_OPERANDS = 200
+"""No script of a person comes near these limits; they keep hostile ones off the stack's end."""
 
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
@@ -46,6 +51,7 @@ class _Builder:
     def __init__(self, source: str, file: str, comments: Sequence[Token]) -> None:
         self.source = source
         self.file = file
+        self.depth = 0
         self.docs = {c.line or 0: str(c)[2:].strip() for c in comments if c.startswith("##")}
 
     def span(self, node: Parsed) -> Span:
@@ -88,7 +94,21 @@ class _Builder:
     # --- statements -----------------------------------------------------------------------------
 
     def statement(self, tree: Parsed) -> s.Statement:
-        return _STATEMENTS[tree.data](self, tree)
+        with self.nested(tree):
+            return _STATEMENTS[tree.data](self, tree)
+
+    @contextmanager
+    def nested(self, node: Parsed) -> Iterator[None]:
+        """One level deeper; raises `TacticError` where a script is nested too deeply."""
+        if self.depth >= MAX_NESTING:
+            raise TacticError(
+                f"nested too deeply, the limit is {MAX_NESTING}", span=self.span(node)
+            )
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
 
     def block(self, tree: Parsed) -> tuple[s.Statement, ...]:
         return tuple(self.statement(child) for child in _trees(tree))
@@ -160,7 +180,7 @@ class _Builder:
         other: tuple[s.Statement, ...] = ()
         if otherwise:
             (last,) = otherwise
-            other = self.block(last) if last.data == "block" else (self.if_(last),)
+            other = self.block(last) if last.data == "block" else (self.statement(last),)
         return s.If(
             self.expr(condition),
             self.block(then),
@@ -236,7 +256,8 @@ class _Builder:
     # --- expressions ----------------------------------------------------------------------------
 
     def expr(self, node: Parsed) -> s.Expr:
-        return _EXPRESSIONS[node.data](self, node)
+        with self.nested(node):
+            return _EXPRESSIONS[node.data](self, node)
 
     def number(self, token: Token) -> int | float:
         try:
@@ -247,12 +268,16 @@ class _Builder:
                 f"no such unit: {unit!r}", span=self.span(token), name=unit, candidates=UNITS
             ) from None
         except ValueError:
-            raise TacticError(f"not a number: {token}", span=self.span(token)) from None
+            raise TacticError(f"not a number: {token[:40]}", span=self.span(token)) from None
 
     def binary(self, tree: Parsed, operator: str | None = None) -> s.Expr:
         """A chain that associates to the left; the operators are tokens unless given."""
         first, *rest = tree.children
         left = self.expr(first)
+        if len(rest) > MAX_OPERANDS:
+            raise TacticError(
+                f"an expression of more than {MAX_OPERANDS} parts", span=self.span(tree)
+            )
         if operator is not None:
             rest = [part for right in rest for part in (operator, right)]
         for symbol, right in zip(rest[::2], rest[1::2], strict=True):

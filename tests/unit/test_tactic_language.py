@@ -371,6 +371,37 @@ def test_a_word_misspelt_anywhere_has_a_located_error():
     assert base
 
 
+_DEEP = {
+    "not": "let x = " + "not " * 5000 + "true",
+    "if": "if true {" * 2000 + "}" * 2000,
+    "list": "let x = " + "[" * 5000 + "]" * 5000,
+    "sum": "let x = " + "1 + " * 5000 + "1",
+    "call": "let x = " + "f(" * 3000 + ")" * 3000,
+    "minus": "let x = " + "-" * 5000 + "1",
+    "else": "if a { }" + " else if a { }" * 2000,
+}
+
+
+@pytest.mark.parametrize("kind", _DEEP)
+def test_hostile_nesting_is_a_fault(kind: str):
+    error = _fault(_DEEP[kind])
+    assert error is not None and error.span is not None
+    assert "nested too deeply" in error.message or "more than" in error.message
+
+
+def test_what_a_person_writes_is_not_nested_too_deeply():
+    parse("let x = " + "(1 + " * 30 + "1" + ")" * 30)
+    parse("let x = " + " + ".join(["1"] * 100))
+    parse("if a {\n" * 8 + "}\n" * 8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="abw =()[]{}\"'#,.;\n*/+-<>0123456789_é\t", max_size=60))
+def test_any_text_is_a_script_or_one_located_fault(text: str):
+    error = _fault(text)
+    assert error is None or error.span is not None
+
+
 def test_a_wrong_character():
     for character in "\0\x0b\u2028@$%^&|~":
         error = _fault(f"batch(axis=batch)\n{character}")
