@@ -454,3 +454,16 @@ def test_permutes_that_come_from_an_exchange_have_each_device_send_once():
                 for k in range(slide.size)
             ]
             assert (min(taps), max(taps) + 1) == (low, high)
+
+
+def test_uneven_tiles_are_gathered_for_an_exchange(case):
+    """Where a tile ends in padding, what lies beyond it is not what its neighbour begins with."""
+    reverse = unary("stablehlo.reverse %x, dims = [0]", 13, 13).replace(
+        "(tensor<13x3xf32>) -> tensor<13x3xf32>", "tensor<13x3xf32>"
+    )
+    for text in (pad(13, 1, -1)[1], reverse, window(13, 3, 1, 1, 1)[1], slice_(13, 0, 12)):
+        for axis in (2, 4):
+            check(case, text, {"a": axis}, gathered=True)
+    for axis in (2, 4):
+        check(case, convolution(13, 3, low=1, high=1)[1], {"a": axis}, dim=1, gathered=True)
+        check(case, concatenate((13, 13)), {"a": axis}, name="x0", gathered=True)
