@@ -317,9 +317,12 @@ class _Lowering:
         ]
         function.properties["arg_attrs"] = ArrayAttr(arguments)
         function.properties["res_attrs"] = ArrayAttr(results)
-        for op in [op for op in self.source.module.body.block.ops if isinstance(op, MeshOp)]:
-            op.detach()  # nothing is left that speaks of it
-            op.erase()
+        for op in list(self.source.module.walk()):  # nothing speaks of a mesh any more
+            op.attributes.pop("sdy.sharding", None)
+            op.attributes.pop("mhlo.sharding", None)
+            if isinstance(op, MeshOp):
+                op.detach()
+                op.erase()
         self.source.module.attributes["partir.mesh"] = MeshAttr(self.mesh)
 
     def _attributes(

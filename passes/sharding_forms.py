@@ -209,12 +209,18 @@ class _Normaliser:
 
     # --- ops ----------------------------------------------------------------------------------
 
-    def constraint(self, value: SSAValue, sharding: Sharding, after: Operation) -> Operation:
-        """Puts a constraint on the value behind `after`, for all other uses."""
+    def constraint(self, value: SSAValue, sharding: Sharding, said: Operation) -> Operation:
+        """Puts a constraint on the value where it is made, for all other uses; `said` says it."""
         made = ShardingConstraintOp(value, sharding)
-        made.location = after.location
-        assert after.parent is not None
-        after.parent.insert_op_after(made, after)
+        made.location = said.location
+        owner = value.owner
+        if isinstance(owner, Block):
+            first = owner.first_op
+            assert first is not None
+            owner.insert_op_before(made, first)
+        else:
+            assert owner.parent is not None
+            owner.parent.insert_op_after(made, owner)
         value.replace_uses_with_if(made.results[0], lambda use: use.operation is not made)
         return made
 

@@ -25,6 +25,7 @@ from partir.engine.session import Session
 from partir.interp import run, run_spmd
 from partir.partir_dialect.errors import PartirError
 from partir.partir_dialect.mesh import Mesh
+from partir.partir_dialect.printer import print_module
 from partir.partir_dialect.reader import read_module
 from partir.passes.import_shardings import import_shardings
 from partir.passes.lower_to_spmd import lower_to_spmd
@@ -110,6 +111,8 @@ def partitioned(text: str, name: str) -> tuple[FuncOp, tuple[int, ...], list[str
     check_plan(plan)
     lower_to_spmd(taken.source, plan, taken.session.state.mesh)
     to_stablehlo(module)
+    module.verify()
+    assert "sdy." not in print_module(module)
     local = functions(module)["main"]
     local.detach()
     local.properties["sym_name"] = StringAttr(name)

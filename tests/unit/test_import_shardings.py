@@ -12,7 +12,7 @@ from partir.engine.check import check_plan
 from partir.interp import run, run_spmd
 from partir.partir_dialect.errors import MeshError, PartirError
 from partir.partir_dialect.mesh import Mesh
-from partir.partir_dialect.reader import read_module
+from partir.partir_dialect.reader import read_module, verify_module
 from partir.partir_dialect.sdy import Sharding
 from partir.passes.mhlo_sharding import Tiles, elements_of, parse_tiles, sharding_of_text
 from partir.passes.sharding_forms import normalise_shardings
@@ -38,6 +38,8 @@ def sharded(text: str, mesh: Mesh | None = None, **options: Any) -> Partitioned:
     normalise_shardings(module, result.mesh, keep=False)
     wanted = run(module, inputs)
     spmd = read_module(result.spmd_text, "spmd")
+    verify_module(spmd, result.spmd_text, "spmd")
+    assert "sdy." not in result.spmd_text
     border = read_border(spmd, result.mesh)
     outputs = run_spmd(spmd, result.mesh, border.scatter(inputs))
     for k, edge in enumerate(border.results):
@@ -217,11 +219,13 @@ def test_members_of_a_group_are_cut_alike() -> None:
         + on('[{"x"}, {}]')
         + ", %b: tensor<16x8xf32>) -> "
         "(tensor<16x8xf32>, tensor<16x8xf32>) {\n"
-        "  %0 = stablehlo.negate %a : tensor<16x8xf32>\n"
+        "  %2 = stablehlo.negate %a : tensor<16x8xf32>\n"
+        "  %0 = stablehlo.negate %2 : tensor<16x8xf32>\n"
         "  %1 = stablehlo.negate %b : tensor<16x8xf32>\n"
+        "  %3 = stablehlo.add %1, %1 : tensor<16x8xf32>\n"
         "  sdy.sharding_group %0 group_id = 3 : tensor<16x8xf32>\n"
         "  sdy.sharding_group %1 group_id = 3 : tensor<16x8xf32>\n"
-        "  return %0, %1 : tensor<16x8xf32>, tensor<16x8xf32>\n}\n"
+        "  return %0, %3 : tensor<16x8xf32>, tensor<16x8xf32>\n}\n"
     )
     assert placements(sharded(text))["arg1"] == [["x"], []]
 
