@@ -9,9 +9,9 @@ as operands, whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -289,7 +289,7 @@ class _Builder:
         self.exits(op, carries)
         self.order = outer
 
-    def inside(self, block: Block, trips: int | None, end: Any) -> None:
+    def inside(self, block: Block, trips: int | None, end: Callable[[Operation], None]) -> None:
         """The ops of a region, and then what its terminator does."""
         graph = self.graph
         around = graph.regions[self.region].trips

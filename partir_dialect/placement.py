@@ -1,4 +1,4 @@
-"""Where the parts of one value are: which axes tile which dimension, and what is still to be summed."""
+"""Where the parts of one value are: which axes tile which dimension, and what is to be summed."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _serve() -> None:
         with context:
             module = ir.Module.parse(request["text"])
             module.operation.verify()
-            return module.operation.get_asm(
+            return module.operation.get_asm(  # pyright: ignore[reportReturnType]
                 print_generic_op_form=not request.get("pretty", False),
                 enable_debug_info=request.get("places", False),
             )
