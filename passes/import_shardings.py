@@ -310,6 +310,12 @@ def _close(graph: Graph, given: Iterable[Given]) -> None:
     """Notes which factors take no further axis, and that the order of axes is as written."""
     closed: dict[int, set[int]] = {}
     for each in given:
+        if each.sharding.rank != len(each.shape):
+            raise ShardingError(
+                f"{each.where}: a sharding of rank {len(each.shape)} is wanted, got: "
+                f"{each.sharding.rank}",
+                written=str(each.sharding),
+            )
         factors = closed.setdefault(graph.slots[each.op], set())
         for made_of, dim in zip(each.dims, each.sharding.dims, strict=True):
             if not dim.is_open:

@@ -227,7 +227,9 @@ class _Normaliser:
     def _by_sharding(self, op: Operation) -> None:
         """Ops of one operand that say how it is cut: a constraint, or with `keep` false nothing."""
         attribute = op.properties.get("sharding") or op.properties.get("out_sharding")
-        if not isinstance(attribute, ShardingAttr) or not self.keep:
+        around = op.parent_op()
+        inside = around is not None and around.name not in _PLACING  # a reduction's body, say
+        if not isinstance(attribute, ShardingAttr) or not self.keep or inside:
             self._drop(op)
             return
         self._speaks_of_one_mesh(op, attribute.data)
@@ -400,7 +402,8 @@ class _Normaliser:
             else:
                 each.attributes.pop(SHARDING, None)
         talks = any(each.name.endswith(_TALKS) for each in inner)
-        own = mesh_of(op, next(iter(op.in_shardings.data + op.out_shardings.data)))
+        border = (*op.in_shardings.data, *op.out_shardings.data)
+        own = mesh_of(op, border[0]) if border else None
         if talks and own is not None and (own.axes != self.mesh.axes or own.device_ids):
             raise ShardingError(
                 "collectives by device number need devices numbered as in the mesh "
@@ -521,6 +524,11 @@ _TALKS = (
     "partition_id",
     "replica_id",
 )
+
+_PLACING = frozenset(
+    {"func.func", "stablehlo.while", "stablehlo.case", "stablehlo.if", "sdy.named_computation"}
+)
+"""Ops in whose regions values have placements of their own."""
 
 _REWRITES: dict[str, Callable[[_Normaliser, Operation], None]] = {
     **{

@@ -238,6 +238,27 @@ def test_a_barrier_stops_an_axis() -> None:
     assert placements(sharded(unary(on('[{"x"}, {}]'), "", body)))["result/0"] == [[], []]
 
 
+def test_constraints_in_the_body_of_a_reduction_say_nothing() -> None:
+    text = (
+        MESH
+        + "func.func @main(%x: tensor<16x8xf32> "
+        + on('[{"x"}, {}]')
+        + """) -> tensor<8xf32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = stablehlo.reduce(%x init: %c) across dimensions = [0]
+    : (tensor<16x8xf32>, tensor<f32>) -> tensor<8xf32>
+   reducer(%p: tensor<f32>, %q: tensor<f32>) {
+    %r = stablehlo.add %p, %q : tensor<f32>
+    %s = sdy.sharding_constraint %r <@mesh, []> : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }
+  return %y : tensor<8xf32>
+}
+"""
+    )
+    assert counts(sharded(text)) == {"all_reduce": 1}
+
+
 def test_shardings_of_functions_that_are_inlined() -> None:
     text = (
         MESH
