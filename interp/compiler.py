@@ -7,8 +7,10 @@ devices is computed once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ..partir_dialect.dtypes import numpy_dtype
 from ..partir_dialect.mesh import Mesh
 from ..partir_dialect.names import location_text
-from .attributes import element_of
+from .attributes import element_of, text
 from .bodies import Body
 from .faults import InterpreterError
 from .numbers import is_float
@@ -115,6 +117,7 @@ class Program:
         self.symbols = {
             op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)
         }
+        self.in_place: set[Operation] = set()  # ops that may write into their first operand
         self._functions: dict[str, Function] = {}
 
     def stored(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -128,6 +131,13 @@ class Program:
     def dtype(self, type_: Attribute) -> np.dtype[Any]:
         """The dtype that holds a value of this type."""
         return self.stored(declared(type_))
+
+    @cached_property
+    def calls(self) -> Counter[str]:
+        """How many ops call each function."""
+        return Counter(
+            text(op, name) for op in self.module.walk() for name in (_CALLEES.get(op.name),) if name
+        )
 
     def symbol(self, name: str) -> FuncOp:
         """The function `name`; raises `InterpreterError` if there is none."""
@@ -342,6 +352,7 @@ class Token:
     __slots__ = ()
 
 
+_CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 _ON_BITS = {"stablehlo.constant", "stablehlo.bitcast_convert"}  # these see stored integers
 _TERMINATORS = {"stablehlo.return", "func.return", "partir.yield", "sdy.return", "chlo.return"}
 

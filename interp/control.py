@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from .attributes import find, integer, integers, operand_shape, text
-from .compiler import Code, Column, Compiler, Context, Frame, Lanes, Run, Tuple, execute
+from .compiler import Code, Column, Compiler, Context, Frame, Lanes, Program, Run, Tuple, execute
 from .registry import Kernel, controls, implements
 
 
@@ -59,8 +59,52 @@ def _async_done(op: Operation, context: Context) -> Kernel:
     return kernel
 
 
+def _updated_in_place(op: Operation, program: Program) -> dict[int, Operation]:
+    """The carries of a loop that nothing sees but one `dynamic_update_slice` in the body, which
+    makes the next value of the carry: the update may write into the array that it is given."""
+    body, condition = op.regions[1].block, op.regions[0].block
+    found: dict[int, Operation] = {}
+    for k, argument in enumerate(body.args):
+        if list(condition.args[k].uses):
+            continue
+        update, after = _only_update(argument, program)
+        if update is not None and _only_use(after) == (body.last_op, k):
+            found[k] = update
+    return found
+
+
+def _only_use(value: SSAValue | None) -> tuple[Operation | None, int]:
+    """The op that alone uses a value, and as which operand; None if there is no such op."""
+    uses = [] if value is None else list(value.uses)
+    return (uses[0].operation, uses[0].index) if len(uses) == 1 else (None, 0)
+
+
+def _only_update(
+    argument: BlockArgument, program: Program
+) -> tuple[Operation | None, SSAValue | None]:
+    """The update of which the argument of a block is the target and that alone uses it, perhaps in
+    a function that is called once, and the value in this block that it makes; or None twice."""
+    op, index = _only_use(argument)
+    if op is None or op.parent_block() is not argument.owner:
+        return None, None
+    if op.name == "stablehlo.dynamic_update_slice" and index == 0:
+        return op, op.results[0]
+    if op.name != "func.call" or program.calls[text(op, "callee")] != 1:
+        return None, None
+    block = program.symbol(text(op, "callee")).body.block
+    update, after = _only_update(block.args[index], program)
+    end, place = _only_use(after)
+    if update is None or end is None or end is not block.last_op:
+        return None, None
+    return update, op.results[place]
+
+
 @controls("stablehlo.while")
 def _while(op: Operation, compiler: Compiler) -> Run:
+    private: dict[int, Operation] = {}
+    if compiler.program.observe is None:  # an observer may keep what it sees
+        private = _updated_in_place(op, compiler.program)
+        compiler.program.in_place.update(private.values())
     condition, body = compiler.region(op.regions[0]), compiler.region(op.regions[1])
     operands = [compiler.slot(value) for value in op.operands]
     results = [compiler.slot(value) for value in op.results]
@@ -68,6 +112,8 @@ def _while(op: Operation, compiler: Compiler) -> Run:
 
     def run(frame: Frame, lanes: Lanes) -> None:
         carried: list[Column] = [list(frame[slot]) for slot in operands]
+        for k in private:
+            carried[k] = [None if a is None else a.copy() for a in carried[k]]
         active = list(lanes)
         while True:
             _bind(frame, condition.arguments, carried)
@@ -82,10 +128,21 @@ def _while(op: Operation, compiler: Compiler) -> Run:
             for column, after in zip(carried, values, strict=True):
                 for lane in active:
                     column[lane] = after[lane]
-        for slot, column in zip(results, carried, strict=True):
-            frame[slot] = _only(column, lanes, devices)
+        for k, (slot, column) in enumerate(zip(results, carried, strict=True)):
+            column = _only(column, lanes, devices)
+            frame[slot] = shared_again(column) if k in private and devices > 1 else column
 
     return run
+
+
+def shared_again(column: Column) -> Column:
+    """One object for equal arrays, so that what follows from them is computed once."""
+    seen: dict[Any, Any] = {}
+    result: Column = []
+    for a in column:
+        key = None if a is None else (a.shape, a.dtype, np.ascontiguousarray(a).tobytes())
+        result.append(seen.setdefault(key, a))
+    return result
 
 
 def _bind(frame: Frame, slots: list[int], columns: list[Column]) -> None:

@@ -33,7 +33,8 @@ from . import (
     windows,
 )
 from .attributes import shape_of
-from .compiler import Column, Program, declared
+from .compiler import Program, declared
+from .control import shared_again
 from .faults import InterpreterError
 from .registry import COMMUNICATION, CONTROL, KERNELS, Array
 
@@ -105,7 +106,7 @@ def run_spmd(
         raise InterpreterError(f"inputs for {mesh.devices} devices are needed, got: {len(inputs)}")
     program = Program(module, devices=mesh.devices, mesh=mesh, reference=reference, observe=observe)
     fitted = [_fitted(program, function, local) for local in inputs]
-    columns = [_shared([local[k] for local in fitted]) for k in range(len(fitted[0]))]
+    columns = [shared_again([local[k] for local in fitted]) for k in range(len(fitted[0]))]
     with np.errstate(all="ignore"):
         results = program.call(function, columns, range(mesh.devices))
     return [[column[device] for column in results] for device in range(mesh.devices)]
@@ -153,16 +154,3 @@ def _fit(program: Program, func: FuncOp, index: int, type_: Attribute, array: An
             f"{'x'.join(map(str, array.shape))} of {array.dtype}"
         )
     return array.astype(stored, copy=False)
-
-
-def _shared(column: Column) -> Column:
-    """The same object for equal arrays, so that what follows from them is computed once."""
-    result: Column = []
-    seen: dict[Any, Array] = {}
-    by_id: dict[int, Array] = {}
-    for value in column:
-        if id(value) not in by_id:
-            key = (value.shape, np.ascontiguousarray(value).tobytes())
-            by_id[id(value)] = seen.setdefault(key, value)
-        result.append(by_id[id(value)])
-    return result

@@ -49,10 +49,12 @@ def dynamic_slice(a: Array, start: Sequence[Any], sizes: Sequence[int]) -> Array
     return a[tuple(slice(b, b + s) for b, s in zip(begin, sizes, strict=True))]
 
 
-def dynamic_update_slice(a: Array, update: Array, start: Sequence[Any]) -> Array:
-    """A copy of `a` with `update` written at runtime indices, clamped into the operand."""
+def dynamic_update_slice(
+    a: Array, update: Array, start: Sequence[Any], *, in_place: bool = False
+) -> Array:
+    """A copy of `a` (or `a` itself) with `update` written at runtime indices, clamped into it."""
     begin = clamp_start(start, a.shape, update.shape)
-    result = a.copy()
+    result = a if in_place else a.copy()
     result[tuple(slice(b, b + s) for b, s in zip(begin, update.shape, strict=True))] = update
     return result
 
@@ -227,9 +229,10 @@ def _dynamic_slice(op: Operation, context: Context) -> Kernel:
 
 @implements("stablehlo.dynamic_update_slice")
 def _dynamic_update_slice(op: Operation, context: Context) -> Kernel:
+    in_place = op in context.program.in_place
 
     def kernel(a: Array, update: Array, *start: Array) -> Array:
-        return dynamic_update_slice(a, update, start)
+        return dynamic_update_slice(a, update, start, in_place=in_place)
 
     return kernel
 
