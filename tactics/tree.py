@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -98,7 +98,7 @@ class _Builder:
             return _STATEMENTS[tree.data](self, tree)
 
     @contextmanager
-    def nested(self, node: Parsed) -> Iterator[None]:
+    def nested(self, node: Parsed) -> Generator[None]:
         """One level deeper; raises `TacticError` where a script is nested too deeply."""
         if self.depth >= MAX_NESTING:
             raise TacticError(
