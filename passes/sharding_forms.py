@@ -511,7 +511,7 @@ _COMMUNICATING = tuple(
     f"sdy.{name}"
     for name in (
         "all_gather all_slice all_to_all collective_permute all_reduce reduce_scatter "
-        "sharded_to_unreduced replicated_to_unreduced sharding_group"
+        "sharded_to_unreduced replicated_to_unreduced sharding_group named_computation"
     ).split()
 )
 _TALKS = (
