@@ -83,7 +83,9 @@ def _replace(text: str, rng: random.Random) -> str:
 
 def _character(text: str, rng: random.Random) -> str:
     start = rng.randrange(len(text))
-    return text[:start] + chr(rng.choice((0, 9, 33, 37, 64, 127, 955, 0x10FFFF))) + text[start + 1 :]
+    return (
+        text[:start] + chr(rng.choice((0, 9, 33, 37, 64, 127, 955, 0x10FFFF))) + text[start + 1 :]
+    )
 
 
 def _copy(text: str, rng: random.Random) -> str:

@@ -149,7 +149,7 @@ func.func @main(%x: tensor<7xi32> loc("x")) -> (tensor<7xi32>, tensor<14xi32>) {
 
 
 def test_uneven_tiles_of_tiles_are_gathered_whole(case):
-    """4 elements on 3 x 2 tiles of 1 are no tiles over 2: the way back to 2 tiles goes by the whole."""
+    """4 elements on 3 x 2 tiles of 1 are no tiles over 2: the way back goes by the whole."""
     c = case(
         """
 func.func @main(%x: tensor<4xf32> loc("x")) -> tensor<4xf32> {
