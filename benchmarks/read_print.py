@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,18 +29,19 @@ _T = TypeVar("_T")
 
 def _jaxlib() -> tuple[Any, Callable[[], Any]]:
     """jaxlib's IR module, and what makes a context with StableHLO, CHLO and sdy."""
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
-
+    ir: Any = import_module("jaxlib.mlir.ir")
+    registration: Any = import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+    dialects: list[Any] = [
+        import_module(f"jaxlib.mlir.dialects.{name}") for name in ("stablehlo", "sdy", "chlo")
+    ]
     registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
+    registration.register_dialects(registry)
 
     def context() -> Any:
         made = ir.Context()
         made.append_dialect_registry(registry)
         made.load_all_available_dialects()
-        for dialect in (stablehlo, sdy, chlo):
+        for dialect in dialects:
             dialect.register_dialect(made)
         return made
 

@@ -98,7 +98,7 @@ def float_text(data: bytes, element: Attribute) -> str:
 @cache
 def _mantissa_bits(element: Attribute) -> int:
     """Bits of a float's significand, the implied one among them."""
-    return cast(int, ml_dtypes.finfo(numpy_dtype(element)).nmant) + 1
+    return cast(Any, ml_dtypes).finfo(numpy_dtype(element)).nmant + 1
 
 
 def _integer_texts(data: bytes, element: Attribute) -> list[str]:

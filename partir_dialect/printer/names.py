@@ -13,7 +13,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ..dtypes import complex_part, integer_facts
+from ..dtypes import integer_facts
 
 # pyright: reportPrivateUsage=false
 
@@ -38,8 +38,7 @@ Mark = tuple[int, int, int, int]
 def _constant_hint(op: Operation) -> str:
     """`c` for integers, `cst` for everything else."""
     element: Attribute | None = getattr(op.results[0].type, "element_type", None)
-    whole = element is not None and integer_facts(element) is not None
-    return "c" if whole and complex_part(element) is None else "cst"
+    return "c" if element is not None and integer_facts(element) else "cst"
 
 
 class ValueNames:

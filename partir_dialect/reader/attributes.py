@@ -1,7 +1,7 @@
 """Which attribute does this text say?
 
-Builtin attributes are parsed here, constants in `dense`; a dialect's own attributes go to its
-class in the context. Locations may name aliases that are defined after the module.
+Builtin attributes are parsed here, constants in `dense`, locations in `locations`; a dialect's own
+attributes go to its class in the context.
 """
 
 from __future__ import annotations
@@ -9,30 +9,23 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BytesAttr,
-    CallSiteLoc,
     DenseArrayBase,
     DenseResourceAttr,
     DictionaryAttr,
-    FileLineColLoc,
     FloatAttr,
     FloatData,
-    FusedLoc,
     IndexType,
-    IntAttr,
     IntegerAttr,
     LocationAttr,
-    NameLoc,
-    NoneAttr,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
-    UnknownLoc,
     i1,
     i64,
 )
@@ -40,7 +33,7 @@ from xdsl.ir import Attribute
 
 from ..constants import dense_attribute
 from ..dtypes import FLOAT_TYPES, integer_facts, numpy_dtype, type_text
-from ..raw import RawAttr, file_range
+from ..raw import RawAttr
 from .dense import (
     BadConstant,
     blob_bytes,
@@ -58,16 +51,6 @@ _SIGIL_NAME = re.compile(r"(?a)#([A-Za-z_][\w$]*(?:\.[\w$-]+)*|\d+)")
 _STRING_START = re.compile(r'(?a)"')
 _HANDLE = re.compile(r'(?a)[A-Za-z_][\w$.-]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"')
 _ALIAS = re.compile(r"(?a)^[ \t]*([#!])([A-Za-z_][\w$.-]*|\d+)[ \t]*=(?!=)", re.MULTILINE)
-_LOCATION_TEXT = re.compile(r"(?a)loc\((#[\w$.-]+|unknown)\)")
-_QUICK_ALIAS = re.compile(
-    r'(?a)(#[A-Za-z_]\w*) = loc\((?:"(?P<name>[^"\\\n]*)"'
-    r"(?:\((?P<inner>#[A-Za-z_]\w*)\)"
-    r"|:(?P<line>\d{1,9}):(?P<column>\d{1,9})(?: to (?P<last>\d{0,9}):(?P<end>\d{1,9}))?)?"
-    r"|callsite\((?P<callee>#[A-Za-z_]\w*) at (?P<caller>#[A-Za-z_]\w*)\))\)[ \t]*\r?$",
-    re.MULTILINE,
-)
-"""An alias of a location as MLIR prints nearly all of them."""
-_LONGEST_CHAIN = 200
 _BLOB = re.compile(r'(?a)"([^"\\\n]*(?:\\[^\n][^"\\\n]*)*)"')
 _STRUCTURAL_TYPES = re.compile(r"(?a)[A-Za-z(!]")
 _FLOATS = set(FLOAT_TYPES.values())
@@ -92,56 +75,42 @@ def float_attribute(data: bytes, element: Attribute) -> FloatAttr[Any]:
     return cast("FloatAttr[Any]", attribute)
 
 
-_Unchecked = TypeVar("_Unchecked", bound=Attribute)
-_NOTHING = NoneAttr()
-
-
-def unchecked(kind: type[_Unchecked], **fields: Attribute) -> _Unchecked:
-    """An attribute with these parameters, without xDSL's checks of what we just parsed."""
-    made = object.__new__(kind)
-    for name, value in fields.items():
-        object.__setattr__(made, name, value)
-    return made
-
-
 class AttributeReader(TypeReader):
     """The part of the reader that knows attributes, aliases and locations."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.attribute_memo: dict[str, Attribute] = {}
-        self.location_memo: dict[str, LocationAttr] = {"unknown": UnknownLoc()}
-        self._names: dict[str, StringAttr] = {}
-        self._aliases: dict[str, int] = {}
-        self._resolved: dict[str, Attribute] = {}
-        self._resolving: set[str] = set()
-        self._late_aliases = 0
+        self.aliases: dict[str, int] = {}
+        self.resolved: dict[str, Attribute] = {}
+        self.resolving: set[str] = set()
+        self.late_aliases = 0
         for match in _ALIAS.finditer(self.text):
             name = match[1] + match[2]
-            if name in self._aliases:
+            if name in self.aliases:
                 self.fail(f"alias is defined twice, got: {name}", match.start(1))
-            self._aliases[name] = match.start(1)
+            self.aliases[name] = match.start(1)
 
     # Aliases
 
     def alias(self, sigil: str, name: str, at: int) -> Attribute:
         """What an alias stands for; it may be used before its definition in locations only."""
         key = sigil + name
-        where = self._aliases.get(key)
+        where = self.aliases.get(key)
         if where is None:
-            names = [n for n in self._aliases if n.startswith(sigil)]
+            names = [n for n in self.aliases if n.startswith(sigil)]
             self.fail(f"undefined alias, got: {key}", at, name=key, candidates=names[:1000])
-        if where > at and not self._late_aliases:
+        if where > at and not self.late_aliases:
             self.fail(f"alias is used before its definition, got: {key}", at)
-        found = self._resolved.get(key)
+        found = self.resolved.get(key)
         if found is None:
-            if key in self._resolving:
+            if key in self.resolving:
                 self.fail(f"alias is defined by itself, got: {key}", where)
-            self._resolving.add(key)
+            self.resolving.add(key)
             back, self.pos = self.pos, where
             found = self.nested(lambda: self.alias_definition()[1])
             self.pos = back
-            self._resolving.discard(key)
+            self.resolving.discard(key)
         return found
 
     def alias_definition(self) -> tuple[str, Attribute]:
@@ -151,14 +120,14 @@ class AttributeReader(TypeReader):
         if "." in key:
             self.fail(f"alias name cannot hold a dot, got: {key}", self.pos - len(key))
         self.expect("=")
-        if key in self._resolved:
+        if key in self.resolved:
             if key[0] == "!":
                 self.type_()
             else:
                 self.attribute()
-            return key, self._resolved[key]
+            return key, self.resolved[key]
         value = self.type_() if key[0] == "!" else self.attribute()
-        self._resolved[key] = value
+        self.resolved[key] = value
         return key, value
 
     # Attributes
@@ -384,144 +353,11 @@ class AttributeReader(TypeReader):
         self.balanced()
         return self.foreign(self.text[start : self.pos], start, is_type=False)
 
-    # Locations
-
-    def optional_location(self) -> LocationAttr | None:
-        """`loc(…)` if it comes next."""
-        if self.peek_word() != "loc":
-            return None
-        return self.location()
+    # A hook that the location reader fills in
 
     def location(self) -> LocationAttr:
         """`loc(…)`."""
-        self.skip()
-        if quick := _LOCATION_TEXT.match(self.text, self.pos):
-            found = self.location_memo.get(quick[1]) or self.quick_location(quick[1])
-            if found is not None:
-                self.pos = quick.end()
-                return found
-        self.expect_word("loc")
-        self.expect("(")
-        self._late_aliases += 1
-        found = self.location_body()
-        self._late_aliases -= 1
-        self.expect(")", "at the end of a location")
-        if quick is not None and self.pos == quick.end():
-            self.location_memo[quick[1]] = found
-        return found
-
-    def location_body(self) -> LocationAttr:
-        """What stands between the parentheses of `loc(…)`, or inside another location."""
-        self.skip()
-        if self.text.startswith('"', self.pos):
-            return self._named_location()
-        if self.text.startswith("#", self.pos):
-            at = self.pos
-            found = self.sigil_attribute()
-            if not isinstance(found, LocationAttr):
-                self.fail(f"expected a location, got: {found}", at)
-            return found
-        word = self.peek_word()
-        if word == "loc":
-            return self.nested(self.location)
-        if word == "unknown":
-            self.plain_word()
-            return UnknownLoc()
-        if word == "callsite":
-            return self.nested(self._call_site)
-        if word == "fused":
-            return self.nested(self._fused)
-        self.fail(f"expected a location, got: {self.found()}")
-
-    def quick_location(self, name: str) -> LocationAttr | None:
-        """The location of an alias whose definition has a usual form, else nothing.
-
-        Aliases hang together in long chains, so they are followed without recursion.
-        """
-        memo = self.location_memo
-        waiting = [name]
-        while waiting:
-            alias = waiting[-1]
-            where = self._aliases.get(alias)
-            match = _QUICK_ALIAS.match(self.text, where) if where is not None else None
-            if match is None or len(waiting) > _LONGEST_CHAIN:
-                return None
-            missing = [n for n in (match["inner"], match["callee"], match["caller"]) if n]
-            missing = [n for n in missing if n not in memo]
-            if not missing:
-                memo[alias] = self._resolved[alias] = self._quick(match)
-                waiting.pop()
-            elif missing[0] in waiting:
-                return None
-            else:
-                waiting.append(missing[0])
-        return memo[name]
-
-    def _quick(self, match: re.Match[str]) -> LocationAttr:
-        memo = self.location_memo
-        if match["callee"]:
-            return CallSiteLoc(memo[match["callee"]], memo[match["caller"]])
-        name = self._names.get(match["name"])
-        if name is None:
-            name = self._names[match["name"]] = StringAttr(match["name"])
-        if match["inner"]:
-            return unchecked(NameLoc, desc=name, location=memo[match["inner"]])
-        if match["line"] is None:
-            return unchecked(NameLoc, desc=name, location=_NOTHING)
-        line, column = int(match["line"]), int(match["column"])
-        if match["end"] is None:
-            return unchecked(
-                FileLineColLoc, filename=name, line=IntAttr(line), column=IntAttr(column)
-            )
-        last = int(match["last"] or line)
-        return file_range(name.data, (line, column), (last, int(match["end"])))
-
-    def skip_quick_alias(self) -> bool:
-        """Moves past the definition of a location's alias of a usual form."""
-        match = _QUICK_ALIAS.match(self.text, self.pos)
-        if match is not None:
-            self.pos = match.end()
-        return match is not None
-
-    def _named_location(self) -> LocationAttr:
-        name = StringAttr(self.string())
-        if self.accept(":"):
-            line = self.integer()
-            self.expect(":")
-            return self._file_location(name, line, self.integer())
-        if self.accept("("):
-            inner = self.nested(self.location_body)
-            self.expect(")", "at the end of a named location")
-            return NameLoc(name, inner)
-        return NameLoc(name, NoneAttr())
-
-    def _file_location(self, name: StringAttr, line: int, column: int) -> LocationAttr:
-        if not self.accept_word("to"):
-            return FileLineColLoc(name, IntAttr(line), IntAttr(column))
-        self.skip()
-        end_line = line if self.text.startswith(":", self.pos) else self.integer()
-        self.expect(":")
-        end = self.integer()
-        return file_range(name.data, (line, column), (end_line, end))
-
-    def _call_site(self) -> LocationAttr:
-        self.expect_word("callsite")
-        self.expect("(")
-        callee = self.location_body()
-        self.expect_word("at")
-        caller = self.location_body()
-        self.expect(")", "at the end of a call site")
-        return CallSiteLoc(callee, caller)
-
-    def _fused(self) -> LocationAttr:
-        self.expect_word("fused")
-        metadata: Attribute = NoneAttr()
-        if self.accept("<"):
-            metadata = self.attribute()
-            self.expect(">")
-        self.expect("[")
-        parts: list[Attribute] = [*self.comma_list("]", self.location_body)]
-        return FusedLoc(ArrayAttr(parts), metadata)
+        raise NotImplementedError
 
     def location_attribute(self) -> Attribute:
         return cast(Attribute, self.location())

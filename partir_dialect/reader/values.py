@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from .attributes import AttributeReader
+from .locations import LocationReader
 
 Use = tuple[str, int]
 """A value's name as written (`%0#1`) and the offset where it is used."""
@@ -37,7 +37,7 @@ class Scope:
         self.blocks: list[dict[str, tuple[Block, int, bool]]] = []
 
 
-class ValueReader(AttributeReader):
+class ValueReader(LocationReader):
     """The part of the reader that knows names of values and blocks."""
 
     def start_scopes(self) -> None:
