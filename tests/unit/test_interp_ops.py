@@ -319,7 +319,10 @@ def test_random_numbers_without_a_definition_and_host_communication_are_refused(
 
 
 def test_quantised_arithmetic_is_dequantise_op_quantise() -> None:
-    per_tensor, per_row = "!quant.uniform<i8:f32, 0.5:-20>", "!quant.uniform<u8<0:100>:f32:0, {0.25:10, 0.5}>"
+    per_tensor, per_row = (
+        "!quant.uniform<i8:f32, 0.5:-20>",
+        "!quant.uniform<u8<0:100>:f32:0, {0.25:10, 0.5}>",
+    )
     body = f"""  %0 = stablehlo.uniform_quantize %x : (tensor<2x3xf32>) -> tensor<2x3x{per_tensor}>
   %1 = stablehlo.uniform_quantize %x : (tensor<2x3xf32>) -> tensor<2x3x{per_row}>
   %2 = stablehlo.multiply %0, %0 : tensor<2x3x{per_tensor}>

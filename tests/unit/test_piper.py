@@ -213,7 +213,7 @@ def test_quick_bounds_hold_the_exact_value_between_them() -> None:
         in_flight, kappa = draw.randint(1, 3), draw.choice([0.0, 0.7])
         ladder = Ladder.of(degree, kappa, in_flight)
         lower, upper = np.array(list(itertools.combinations(range(7), 2))).T
-        fine = FineTable.of(degree, ladder, in_flight, degree.count)
+        fine = FineTable.of(ladder, degree.count)
         coarse = CoarseTable(1, 4, lattice.size)
         coarse.make(0, degree, ladder)
         for low, high in (
