@@ -35,19 +35,21 @@ class Move:
 class Ladder:
     """Every class of a degree, its fastest option and the moves away from it, cheapest first.
 
-    `leaving`: for each class that can save memory the most a node can save and the least that
-    leaving its fastest option costs.
+    `by_saving` and `by_cost`: for each class that can save memory the most a node can save, the
+    least that leaving its fastest option costs, and the class, in these two orders.
     """
 
     costs: list[float]
     sizes: list[float]
     moves: list[Move]
-    leaving: list[tuple[float, float, int]]
+    lightest: list[float]
+    by_saving: list[tuple[float, float, int]]
+    by_cost: list[tuple[float, float, int]]
 
     @classmethod
     def of(cls, degree: Degree, kappa: float, in_flight: int) -> Ladder:
         """The ladder for κ (the time at d = 1 of a byte of weights) and microbatches in flight."""
-        ladder = cls([], [], [], [])
+        ladder = cls([], [], [], [], [], [])
         for c, options in enumerate(degree.classes):
             costs = [p + kappa * w for p, w, _, _ in options]
             sizes = [a * in_flight + b for _, _, a, b in options]
@@ -60,8 +62,11 @@ class Ladder:
             front = pareto(costs, sizes)
             if len(front) > 1:
                 saved = sizes[front[0]] - sizes[front[-1]]
-                ladder.leaving.append((saved, costs[front[1]] - costs[front[0]], c))
+                ladder.by_cost.append((saved, costs[front[1]] - costs[front[0]], c))
+            ladder.lightest.append(min(sizes))
         ladder.moves.sort(key=lambda move: move.price)
+        ladder.by_saving.extend(sorted(ladder.by_cost, key=lambda x: -x[0]))
+        ladder.by_cost.sort(key=lambda x: x[1])
         return ladder
 
 
@@ -110,18 +115,15 @@ class FineTable:
     by_cost: _Steps
 
     @classmethod
-    def of(cls, degree: Degree, ladder: Ladder, in_flight: int, counts: Floats) -> FineTable:
-        """The table; each row of `counts` has so many nodes of each class of the degree."""
-        lightest = [min(a * in_flight + b for _, _, a, b in key) for key in degree.classes]
-        by_saving = sorted(ladder.leaving, key=lambda x: -x[0])
-        by_cost = sorted(ladder.leaving, key=lambda x: x[1])
+    def of(cls, ladder: Ladder, counts: Floats) -> FineTable:
+        """The table; each row of `counts` has so many nodes of each class of the ladder."""
         return cls(
             counts @ np.array(ladder.costs),
             counts @ np.array(ladder.sizes),
-            counts @ np.array(lightest),
+            counts @ np.array(ladder.lightest),
             _Steps.of(counts, [(m.saved, m.cost, m.of_class) for m in ladder.moves]),
-            _Steps.of(counts, [(saved, 1.0, c) for saved, _, c in by_saving]),
-            _Steps.of(counts, [(1.0, cost, c) for _, cost, c in by_cost]),
+            _Steps.of(counts, [(saved, 1.0, c) for saved, _, c in ladder.by_saving]),
+            _Steps.of(counts, [(1.0, cost, c) for _, cost, c in ladder.by_cost]),
         )
 
     def bounds(self, lower: Ints, upper: Ints, memory: float) -> tuple[Floats, Floats]:
@@ -181,21 +183,22 @@ class CoarseTable:
 
     def make(self, row: int, degree: Degree, ladder: Ladder) -> None:
         """Fill a row."""
+        width = self.cuts + 1
+        per_class = np.empty((len(ladder.costs), 2, width))
         costs, sizes = np.array(ladder.costs), np.array(ladder.sizes)
-        done = 0
-        for cut in range(self.cuts + 1):
-            end = round(len(ladder.moves) * cut / self.cuts)
+        ends = [round(len(ladder.moves) * cut / self.cuts) for cut in range(width)]
+        for cut, (done, end) in enumerate(pairwise([0, *ends])):
             for move in ladder.moves[done:end]:
                 costs[move.of_class] += move.cost
                 sizes[move.of_class] -= move.saved
-            done = end
-            at = row * (self.cuts + 1) + cut
-            where = slice(at * self.downsets, (at + 1) * self.downsets)
-            self.cost[where] = degree.count @ costs
-            self.size[where] = degree.count @ sizes
+            per_class[:, 0, cut], per_class[:, 1, cut] = costs, sizes
+            at = row * width + cut
             self.price[at] = ladder.moves[end - 1].price if end else 0.0
             after = ladder.moves[end].price if end < len(ladder.moves) else self.price[at]
             self.next_price[at] = after
+        sums = per_class.reshape(len(costs), 2 * width).T @ degree.count.T
+        where = slice(row * width * self.downsets, (row + 1) * width * self.downsets)
+        self.cost[where], self.size[where] = sums[:width].ravel(), sums[width:].ravel()
         self.made[row] = True
 
     def bounds(self, rows: Ints, lower: Ints, upper: Ints, memory: float) -> tuple[Floats, Floats]:

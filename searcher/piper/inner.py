@@ -285,8 +285,7 @@ class Inner:
         return self._ladders[row]
 
     def _fine_table(self, row: int, counts: Floats) -> FineTable:
-        ti, _, y = self._of_row(row)
-        return FineTable.of(self.degrees[ti], self._ladder(row), y, counts)
+        return FineTable.of(self._ladder(row), counts)
 
     def _fine_bounds(self, batch: Batch) -> tuple[Floats, Floats]:
         """Fine bounds of single stages, in groups of one variant and number in flight."""

@@ -20,7 +20,7 @@ from .outer import Outer, strictly_below
 from .validate import check_graph
 
 _LARGE = 100_000  # nested pairs from which the search begins on few downsets
-_NEAR = 1000  # downsets near the best plan so far
+_NEAR = 4000  # downsets near the best plan so far
 _ROUNDS = 4
 _FINE = 1e-4
 
