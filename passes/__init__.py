@@ -1,0 +1,1 @@
+"""What changes the program: rewrites of the IR, each a pass from valid IR to valid IR."""

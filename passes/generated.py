@@ -1,7 +1,7 @@
 """Which values are made from nothing, and does each of their users have its own?
 
-A constant, an iota or the broadcast of a scalar constant costs nothing to make and can be made in
-any tile. Users that share one would have to agree on its placement, so each use gets its own copy.
+A constant, an iota or the broadcast of a scalar costs nothing to make and can be made in any tile.
+Users that share one would have to agree on its placement, so each use gets its own copy.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ def _is_small_constant(op: Operation) -> bool:
 
 
 def is_generated(op: Operation) -> bool:
-    """Whether `op` is a small or splat constant, an iota, or the broadcast of a scalar constant."""
+    """Whether `op` is a small or splat constant, an iota, or the broadcast of a scalar."""
     if op.name == "stablehlo.iota":
         return True
     if op.name == "stablehlo.broadcast_in_dim":
-        owner, type_ = op.operands[0].owner, op.operands[0].type
-        scalar = isinstance(type_, TensorType) and type_.get_num_dims() == 0
-        return scalar and isinstance(owner, Operation) and _is_small_constant(owner)
+        type_ = op.operands[0].type
+        return isinstance(type_, TensorType) and type_.get_num_dims() == 0
     return _is_small_constant(op)
 
 
@@ -54,9 +53,8 @@ def _copy_for(value: SSAValue, user: Operation) -> SSAValue:
     assert isinstance(op, Operation)
     values: dict[SSAValue, SSAValue] = {}
     copies = [clone_op(op, values)]
-    if op.operands:  # the broadcast of a constant brings its constant along
-        scalar = op.operands[0].owner
-        assert isinstance(scalar, Operation)
+    scalar = op.operands[0].owner if op.operands else None
+    if isinstance(scalar, Operation) and _is_small_constant(scalar):  # it comes along
         copies.insert(0, clone_op(scalar, values))
         copies[1].operands[0] = copies[0].results[0]
     block = op.parent

@@ -186,18 +186,22 @@ def test_rule_2_generated_dimensions_decide_but_do_not_tell(case):
     c.verify()
 
 
-def test_rule_2_a_shared_constant_is_cloned_for_users_that_disagree(case):
+@pytest.mark.parametrize(
+    "scalar", ["stablehlo.constant dense<0.9> : tensor<f32>", "stablehlo.sqrt %s : tensor<f32>"]
+)
+def test_rule_2_a_shared_scalar_is_cloned_for_users_that_disagree(case, scalar):
+    """A constant, or as in Adam's bias correction a scalar that is computed."""
     c = case(
         """
-func.func @main(%a: tensor<8x8xf32> loc("a"), %b: tensor<8x8xf32> loc("b"))
-    -> (tensor<8x8xf32>, tensor<8x8xf32>) {
-  %k = stablehlo.constant dense<0.9> : tensor<f32>
+func.func @main(%a: tensor<8x8xf32> loc("a"), %b: tensor<8x8xf32> loc("b"),
+                %s: tensor<f32> loc("s")) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %k = SCALAR
   %kb = stablehlo.broadcast_in_dim %k, dims = [] : (tensor<f32>) -> tensor<8x8xf32>
   %x = stablehlo.multiply %a, %kb : tensor<8x8xf32>
   %y = stablehlo.multiply %b, %kb : tensor<8x8xf32>
   return %x, %y : tensor<8x8xf32>, tensor<8x8xf32>
 }
-""",
+""".replace("SCALAR", scalar),
         model=4,
     )
     c.step(("a", 0, "model"), ("b", 1, "model"))
