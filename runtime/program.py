@@ -8,8 +8,6 @@ functions; the last two need `partir[jax]`.
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +24,7 @@ from ..partir_dialect.dtypes import type_text
 from ..partir_dialect.errors import PartirError, ReadError
 from ..partir_dialect.names import argument_names, result_names
 from ..partir_dialect.reader import read_module, verify_module
-
-BYTECODE = b"ML\xefR"
+from ..partir_dialect.reader.bytecode import BYTECODE, bytecode_text
 
 
 @dataclass(frozen=True)
@@ -124,28 +121,11 @@ def read_text(source: str | bytes, filename: str = "<string>") -> Program:
     if isinstance(source, str):
         return Program(source, filename)
     if source.startswith(BYTECODE):
-        return Program(_decode_bytecode(source, filename), filename)
+        return Program(bytecode_text(source, filename), filename)
     try:
         return Program(source.decode("utf-8"), filename)
     except UnicodeDecodeError as error:
         raise ReadError(f"neither UTF-8 text nor MLIR bytecode: {filename!r}") from error
-
-
-def _decode_bytecode(source: bytes, filename: str) -> str:
-    """The generic text of bytecode. jaxlib decodes it in a process of its own: bad bytecode can
-    take the process with it."""
-    run = subprocess.run(
-        [sys.executable, "-m", f"{__package__}.bytecode"],
-        input=source,
-        capture_output=True,
-        check=False,
-    )
-    if run.returncode == 0:
-        return run.stdout.decode("utf-8")
-    lines = run.stderr.decode("utf-8", "replace").strip().splitlines()
-    errors = [line for line in lines if line.startswith("error:")] or lines[-1:]
-    why = errors[0] if errors and run.returncode > 0 else f"the decoder died ({run.returncode})"
-    raise ReadError(f"not readable as MLIR bytecode: {filename!r}: {why}")
 
 
 def from_jax(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Program:

@@ -327,3 +327,4 @@ def test_ten_thousand_broken_texts_end_in_located_errors(shared: Path, measure: 
     measure("10,000 mutated modules: no traceback", figure, "0 above 10 s, < 1 GB")
     assert outcomes["rejected"] > 5000
     assert outcomes["slow"] == 0
+    assert peak < 1
