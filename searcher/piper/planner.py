@@ -20,9 +20,10 @@ from .outer import Outer, strictly_below
 from .validate import check_graph
 
 _LARGE = 100_000  # nested pairs from which the search begins on few downsets
-_NEAR = 4000  # downsets near the best plan so far
-_ROUNDS = 4
-_FINE = 1e-4
+_NEAR = 1500  # downsets near the best plan so far
+_ROUNDS = 2
+_FINE = 3e-4  # relative gap at which anything better is asked for
+_STEP = 5e-4
 
 Progress = Callable[[str], None]
 
@@ -71,7 +72,7 @@ def plan_problem(
         stages = IterationSearch(outer).run(best.stages).stages if best else ()
     else:
         outer = Outer(problem, lattice, best.time if best else None)
-        best = _widened(outer, masks, best, say) if best else search_throughput(outer, None, say)
+        best = search_throughput(outer, best, say)
         stages = best.stages if best else ()
     counts = {
         "downsets": float(lattice.size),
@@ -129,16 +130,6 @@ def _nearby(problem: Problem, masks: list[int], say: Progress) -> Candidate | No
     return _around(problem, masks, best, say) if best else None
 
 
-def _widened(outer: Outer, masks: list[int], best: Candidate, say: Progress) -> Candidate | None:
-    """The best plan on all downsets, from a good one: each better one is first improved nearby."""
-    for _ in range(_ROUNDS):
-        found = attempt(outer, strictly_below(best.time), say)
-        if found is None:
-            return best
-        best = _around(outer.problem, masks, found, say)
-    return search_throughput(outer, best, say)
-
-
 def _around(problem: Problem, masks: list[int], best: Candidate, say: Progress) -> Candidate:
     """The best plan on the downsets near those of a plan, again while that helps."""
     for _ in range(_ROUNDS):
@@ -154,25 +145,26 @@ def _around(problem: Problem, masks: list[int], best: Candidate, say: Progress) 
 def search_throughput(outer: Outer, best: Candidate | None, say: Progress) -> Candidate | None:
     """The plan of least time per sample on the outer programme's lattice, or `best` if better.
 
-    A plan that is given is expected to be near the optimum: anything better is asked for first.
+    A plan that is given is expected to be near the optimum: anything better is asked for first,
+    then in growing steps, until the optimum is enclosed.
     """
     low = outer.lower_bound()
     if not math.isfinite(low):
         return best
-    given = best is not None
+    step = 1.0 if best is None else _STEP
     best = best or attempt(outer, outer.upper_bound(), say)
     if best is None:
         return None
-    limit = strictly_below(best.time) if given else _next_limit(low, best.time)
+    limit = _next_limit(low, best.time) if step == 1.0 else strictly_below(best.time)
     while best.time > low:
         found = attempt(outer, limit, say)
         if found is not None:
-            best = found
+            best, step = found, min(1.0, 4 * step)
         elif limit >= strictly_below(best.time):
             return best
         else:
-            low = limit
-        limit = _next_limit(low, best.time)
+            low, step = limit, 1.0
+        limit = max(_next_limit(low, best.time), best.time * (1 - step))
     return best
 
 
