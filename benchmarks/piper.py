@@ -112,9 +112,10 @@ def main() -> None:
             path = SHARED / "piper" / file
             name = f"{part} {memory} GiB K={devices}"
             measure(name, lambda path=path: read_layer_graph(path), options)
-    if "synthetic" in wanted or not wanted:
-        options = PlanOptions(64, 16 * GIB, 25 * GIB, 960)
-        measure("synthetic K=64", lambda: two_chains(126, 100, (1, 2, 4, 8), 0), options)
+    for degrees in ((1,), (1, 2)) if "synthetic" in wanted or not wanted else ():
+        options = PlanOptions(32, 16 * GIB, 25 * GIB, 960)
+        name = f"synthetic K=32 t={degrees}"
+        measure(name, lambda degrees=degrees: two_chains(126, 100, degrees, 0), options)
 
 
 if __name__ == "__main__":
