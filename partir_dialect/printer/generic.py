@@ -13,7 +13,7 @@ from ..names import op_name
 from ..raw import RESOURCES
 from .attributes import AttributeWriter, quoted
 from .locations import LocationWriter
-from .names import UNDEFINED, ValueNames
+from .names import ValueNames
 
 # pyright: reportPrivateUsage=false
 
@@ -149,21 +149,21 @@ class GenericPrinter:
                 op = op._next_op
                 continue
             (result,) = results
-            kind, values = id(result._type), properties.values()
-            count = len(operands)
+            key: tuple[object, ...]
+            kind, count = id(result._type), len(operands)
             if count == 2:
                 left, right = operands
-                names = f"{of.get(id(left), UNDEFINED)}, {of.get(id(right), UNDEFINED)}"
-                types = id(left._type), id(right._type)
-                key = (type(op), kind, *types, *properties, *map(id, values))
+                names = f"{of[id(left)]}, {of[id(right)]}"
+                key = (type(op), kind, id(left._type), id(right._type))
             elif count == 1:
                 (only,) = operands
-                names = of.get(id(only), UNDEFINED)
-                key = (type(op), kind, id(only._type), *properties, *map(id, values))
+                names = of[id(only)]
+                key = (type(op), kind, id(only._type))
             else:
-                names = ", ".join([of.get(id(value), UNDEFINED) for value in operands])
-                types = [id(value._type) for value in operands]
-                key = (type(op), kind, *types, *properties, *map(id, values))
+                names = ", ".join([of[id(value)] for value in operands])
+                key = (type(op), kind, *[id(value._type) for value in operands])
+            if properties:
+                key = (*key, *properties, *map(id, properties.values()))
             found = quick.get(key)
             if found is None:
                 front, middle, back = self._frame(op)

@@ -31,6 +31,13 @@ UNDEFINED = "%<undefined>"
 """The name of a value that is not defined where it is used; no reader takes it."""
 
 
+class _Known(dict[int, str]):
+    """Names by the identity of values; `UNDEFINED` for any other, at the speed of a dict."""
+
+    def __missing__(self, value: int) -> str:
+        return UNDEFINED
+
+
 Mark = tuple[int, int, int, int]
 """Where numbering stood when a region was entered: numbers, arguments, conflicts, names."""
 
@@ -49,7 +56,7 @@ class ValueNames:
     """
 
     def __init__(self, *, pretty: bool = False) -> None:
-        self.of: dict[int, str] = {}
+        self.of: dict[int, str] = _Known()
         self.heads: dict[int, str] = {}
         self.labels: dict[int, str] = {}
         self._pretty = pretty
@@ -78,7 +85,7 @@ class ValueNames:
     def operands(self, op: Operation) -> str:
         """The names of an op's operands."""
         of = self.of
-        return ", ".join([of.get(id(value), UNDEFINED) for value in op._operands])
+        return ", ".join([of[id(value)] for value in op._operands])
 
     def head(self, op: Operation) -> str:
         """What stands before an op: `%0 = `, or nothing."""
@@ -89,7 +96,7 @@ class ValueNames:
 
     def name(self, value: SSAValue) -> str:
         """The name of a value; of one that is not defined here, a name that cannot be read."""
-        return self.of.get(id(value), UNDEFINED)
+        return self.of[id(value)]
 
     def _unique(self, hint: str) -> str:
         if not hint.isascii():  # xDSL takes letters that MLIR does not
